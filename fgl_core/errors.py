@@ -1,0 +1,24 @@
+"""Errors that the user can mend."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from difflib import get_close_matches
+
+
+class InputError(ValueError):
+    """What the user gave cannot be used. The message is one line: what is wrong, and what to do."""
+
+
+def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
+    """The error for a name that does not exist: the nearest name, and all that are allowed.
+
+    Args:
+        kind: what the name names, e.g. ``"dataset"``.
+        given: the name that was given.
+        allowed: every name that would have been accepted.
+    """
+    names = sorted(allowed)
+    near = get_close_matches(str(given).lower(), names, n=1)
+    hint = f" did you mean {near[0]!r}?" if near else ""
+    return InputError(f"unknown {kind} {given!r}:{hint} allowed: {', '.join(names)}")
