@@ -1,0 +1,123 @@
+"""Clients: who holds which data, in the form that the round loop trains and evaluates."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import torch
+
+from fgl_core.models.graph import Graph
+
+if TYPE_CHECKING:
+    from fgl_core.datasets.node import NodeDataset
+    from fgl_core.federation import Confusion
+    from fgl_core.partition import Subgraph
+    from fgl_core.streams import Streams
+
+
+@dataclass(frozen=True)
+class Batch:
+    """What one step of local training sees.
+
+    Attributes:
+        index: position in the epoch.
+        graph: the input of the model.
+        rows: rows of the output that carry a training label, int64 ``[t]``.
+        labels: their classes, int64 ``[t]``.
+    """
+
+    index: int
+    graph: Graph
+    rows: torch.Tensor
+    labels: torch.Tensor
+
+
+class Client(Protocol):
+    """What the round loop asks of a client."""
+
+    name: str
+
+    @property
+    def weight(self) -> int:
+        """Number of training examples, |D_m| in eq. 3 of FGSSL."""
+
+    def batches(self, streams: Streams, number: int, epoch: int) -> Iterator[Batch]:
+        """The batches of one local epoch."""
+
+    def evaluate(self, model: torch.nn.Module) -> Confusion:
+        """Confusion counts of ``model`` on this client's validation and test examples."""
+
+
+@dataclass(frozen=True)
+class NodeClient:
+    """A client that holds a subgraph and classifies its nodes, full batch.
+
+    Attributes:
+        graph: the subgraph it trains on.
+        labels: classes of its nodes, int64 ``[n]``.
+        train, val, test: node positions in ``graph``, int64.
+        evaluation_graph: the graph it is evaluated on: its own, or the whole graph with cross-client edges.
+        evaluation_rows: where its nodes stand in ``evaluation_graph``, int64 ``[n]``.
+    """
+
+    name: str
+    num_classes: int
+    graph: Graph
+    labels: torch.Tensor
+    train: torch.Tensor
+    val: torch.Tensor
+    test: torch.Tensor
+    evaluation_graph: Graph
+    evaluation_rows: torch.Tensor
+
+    @property
+    def weight(self) -> int:
+        return len(self.train)
+
+    def batches(self, streams: Streams, number: int, epoch: int) -> Iterator[Batch]:
+        yield Batch(0, self.graph, self.train, self.labels[self.train])
+
+    @torch.no_grad()
+    def evaluate(self, model: torch.nn.Module) -> Confusion:
+        model.eval()
+        _, logits = model(self.evaluation_graph)
+        predicted = logits.argmax(dim=1)[self.evaluation_rows]
+        return {split: self._confusion(predicted, getattr(self, split)) for split in ("val", "test")}
+
+    def _confusion(self, predicted: torch.Tensor, rows: torch.Tensor) -> np.ndarray:
+        pairs = self.labels[rows] * self.num_classes + predicted[rows]
+        counts = torch.bincount(pairs, minlength=self.num_classes**2)
+        return counts.reshape(self.num_classes, self.num_classes).numpy()
+
+
+def node_clients(
+    dataset: NodeDataset, subgraphs: list[Subgraph], evaluation: str, dtype: torch.dtype
+) -> list[NodeClient]:
+    """One client per subgraph.
+
+    Args:
+        evaluation: ``union`` evaluates each client on its own subgraph, ``global`` on the whole graph, with the
+            edges between clients.
+        dtype: floating point type of the features.
+    """
+    whole = Graph.from_arrays(dataset.x, dataset.edges, dtype=dtype) if evaluation == "global" else None
+    clients = []
+    for index, part in enumerate(subgraphs):
+        graph = Graph.from_arrays(part.x, part.edges, dtype=dtype)
+        clients.append(
+            NodeClient(
+                name=f"client-{index}",
+                num_classes=dataset.num_classes,
+                graph=graph,
+                labels=torch.from_numpy(part.y),
+                train=torch.from_numpy(np.flatnonzero(part.train)),
+                val=torch.from_numpy(np.flatnonzero(part.val)),
+                test=torch.from_numpy(np.flatnonzero(part.test)),
+                evaluation_graph=whole or graph,
+                evaluation_rows=torch.from_numpy(part.nodes) if whole else torch.arange(len(part.nodes)),
+            )
+        )
+    return clients

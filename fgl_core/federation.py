@@ -1,0 +1,192 @@
+"""The round loop, the same for every method: broadcast, local training, upload, aggregation, evaluation.
+
+The loop knows no method's name. A method (:mod:`fgl_core.methods`) says through its hooks which tensors travel,
+what the local loss is, what else a client reports, and how the server turns updates into what each client gets
+next. Clients are visited one after the other; every random draw comes from a named stream, so that their order
+does not matter.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator
+from copy import deepcopy
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+import torch
+
+if TYPE_CHECKING:
+    from fgl_core.clients import Batch, Client
+    from fgl_core.methods import Method
+    from fgl_core.streams import Streams
+
+Tensors = dict[str, torch.Tensor]
+Confusion = dict[
+    str, np.ndarray
+]  # by split ("val", "test"): [classes, classes] counts, rows are the true class
+
+
+class Divergence(ArithmeticError):
+    """A client's loss or parameters are no longer finite."""
+
+
+@dataclass(frozen=True)
+class Received:
+    """The model as a client received it: what local training is calibrated against. Frozen, never trained."""
+
+    tensors: Tensors
+    architecture: torch.nn.Module
+
+    @cached_property
+    def model(self) -> torch.nn.Module:
+        """The received model in evaluation mode, without gradients."""
+        model = deepcopy(self.architecture).eval().requires_grad_(False)
+        model.load_state_dict(self.tensors)
+        return model
+
+
+@dataclass(frozen=True)
+class LocalStep:
+    """One step of local training, as a method's loss sees it."""
+
+    model: torch.nn.Module
+    received: Received
+    client: Client
+    batch: Batch
+    streams: Streams
+    round: int
+    epoch: int
+
+    def generator(self, purpose: str) -> torch.Generator:
+        """The stream of this purpose for this client, round, epoch and batch."""
+        return self.streams.torch(purpose, self.client.name, self.round, self.epoch, self.batch.index)
+
+
+@dataclass(frozen=True)
+class Update:
+    """What one client sends after local training."""
+
+    client: int
+    weight: int  # number of training examples, |D_m|
+    tensors: Tensors
+    report: dict[str, np.ndarray]
+
+
+@dataclass
+class Server:
+    """What the server holds: the tensors each client gets next, and the method's own state."""
+
+    outbox: list[Tensors]
+    state: dict[str, Any] = field(default_factory=dict)
+
+    def broadcast(self, tensors: Tensors) -> None:
+        """Send the same tensors to every client."""
+        self.outbox = [tensors] * len(self.outbox)
+
+
+@dataclass(frozen=True)
+class Round:
+    """What was measured in one round. ``bytes_up`` and ``bytes_down`` are summed over clients, by kind."""
+
+    number: int
+    loss: float
+    trained: list[Confusion]  # after local training, before aggregation
+    aggregated: list[Confusion]  # after aggregation and download
+    everywhere: list[np.ndarray] | None  # each client's model on all clients' test examples (method local)
+    bytes_up: dict[str, int]
+    bytes_down: dict[str, int]
+
+
+def federate(
+    method: Method,
+    clients: list[Client],
+    model: torch.nn.Module,
+    *,
+    rounds: int,
+    local_epochs: int,
+    optimizer: Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer],
+    optimizer_state: Literal["reset", "keep"],
+    streams: Streams,
+) -> Iterator[Round]:
+    """Train ``clients`` together and yield each round as it ends.
+
+    Round t broadcasts, trains, uploads and aggregates; the evaluation after it uses the model that round t + 1
+    would broadcast. The ledger counts one broadcast and one upload per client and round.
+
+    Args:
+        model: the initial model; every client starts from a copy of it.
+        optimizer: makes a client's optimiser from its parameters.
+        optimizer_state: ``reset`` makes a client's optimiser anew each round, ``keep`` keeps its moments.
+
+    Raises:
+        Divergence: when a client's loss or parameters are not finite.
+    """
+    models = [deepcopy(model) for _ in clients]
+    travelling = method.travels(model)
+    server = Server(outbox=[{name: model.state_dict()[name] for name in travelling}] * len(clients))
+    optimizers: dict[int, torch.optim.Optimizer] = {}
+
+    for number in range(1, rounds + 1):
+        bytes_up: Counter[str] = Counter()
+        bytes_down: Counter[str] = Counter()
+        losses, updates = [], []
+        for index, client in enumerate(clients):
+            local = models[index]
+            bytes_down["model"] += _size(server.outbox[index].values())
+            received = Received(deepcopy(local.state_dict()), local)
+            if index not in optimizers or optimizer_state == "reset":
+                optimizers[index] = optimizer(local.parameters())
+            losses.append(
+                _train(method, client, local, received, optimizers[index], streams, number, local_epochs)
+            )
+            tensors = {name: local.state_dict()[name].clone() for name in travelling}
+            report = method.report(client, local)
+            bytes_up["model"] += _size(tensors.values())
+            for kind, values in report.items():
+                bytes_up[kind] += values.nbytes
+            updates.append(Update(index, client.weight, tensors, report))
+        trained = [client.evaluate(local) for client, local in zip(clients, models, strict=True)]
+
+        method.aggregate(server, updates)
+        for local, tensors in zip(models, server.outbox, strict=True):
+            local.load_state_dict(tensors, strict=False)
+        aggregated = [client.evaluate(local) for client, local in zip(clients, models, strict=True)]
+        everywhere = None
+        if method.evaluates_everywhere:
+            everywhere = [sum(client.evaluate(local)["test"] for client in clients) for local in models]
+        loss = float(np.average(losses, weights=[client.weight for client in clients]))
+        yield Round(number, loss, trained, aggregated, everywhere, dict(bytes_up), dict(bytes_down))
+
+
+def _train(
+    method: Method,
+    client: Client,
+    model: torch.nn.Module,
+    received: Received,
+    optimizer: torch.optim.Optimizer,
+    streams: Streams,
+    number: int,
+    epochs: int,
+) -> float:
+    """Train one client for its local epochs; return the mean loss over its steps."""
+    model.train()
+    losses = []
+    for epoch in range(epochs):
+        for batch in client.batches(streams, number, epoch):
+            loss = method.loss(LocalStep(model, received, client, batch, streams, number, epoch))
+            if not torch.isfinite(loss):
+                raise Divergence(f"the loss of {client.name} is {loss.item()} in round {number}")
+            optimizer.zero_grad(set_to_none=True)
+            loss.backward()
+            optimizer.step()
+            losses.append(loss.item())
+    if not all(torch.isfinite(parameter).all() for parameter in model.parameters()):
+        raise Divergence(f"the parameters of {client.name} are not finite after round {number}")
+    return float(np.mean(losses))
+
+
+def _size(tensors: Iterable[torch.Tensor]) -> int:
+    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)

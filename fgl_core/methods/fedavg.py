@@ -1,0 +1,64 @@
+"""FedAvg: every client trains the shared model, the server averages (McMahan et al., AISTATS 2017)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict
+
+if TYPE_CHECKING:
+    import numpy as np
+    import torch
+
+    from fgl_core.clients import Client
+    from fgl_core.federation import LocalStep, Server, Update
+
+
+class FedAvg(BaseModel):
+    """Weighted averaging of all tensors; the base that other methods override.
+
+    Class attributes:
+        title: the name in tables.
+        paper: key in ``book/references.bib``.
+        revision: bumped when the method's numbers change; records of an older revision are stale.
+        centralised: one client holds the whole graph.
+        evaluates_everywhere: clients' models differ, so each is also evaluated on every client's test nodes.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    title: ClassVar[str] = "FedAvg"
+    paper: ClassVar[str] = "mcmahan2017"
+    revision: ClassVar[int] = 1
+    centralised: ClassVar[bool] = False
+    evaluates_everywhere: ClassVar[bool] = False
+
+    name: Literal["fedavg"] = "fedavg"
+
+    def travels(self, model: torch.nn.Module) -> list[str]:
+        """Names of the tensors that are shared, parameters and buffers."""
+        return list(model.state_dict())
+
+    def loss(self, step: LocalStep) -> torch.Tensor:
+        """Cross-entropy on the client's training examples (FGSSL, eq. 5)."""
+        from torch.nn.functional import cross_entropy
+
+        _, logits = step.model(step.batch.graph, dropout=step.generator("dropout"))
+        return cross_entropy(logits[step.batch.rows], step.batch.labels)
+
+    def report(self, client: Client, model: torch.nn.Module) -> dict[str, np.ndarray]:
+        """What else the client sends after local training, by kind; nothing for FedAvg."""
+        return {}
+
+    def aggregate(self, server: Server, updates: list[Update]) -> None:
+        """θ ← Σ_m (|D_m|/|D|) θ_m, for every client alike (FGSSL, eq. 3)."""
+        server.broadcast(weighted_mean(updates))
+
+
+def weighted_mean(updates: list[Update]) -> dict[str, torch.Tensor]:
+    """Mean of the updates' tensors, weighted by their numbers of training examples."""
+    total = sum(update.weight for update in updates)
+    return {
+        name: sum(update.tensors[name] * (update.weight / total) for update in updates)
+        for name in updates[0].tensors
+    }

@@ -1,0 +1,27 @@
+"""Local: every client trains alone; nothing travels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, ClassVar, Literal
+
+from fgl_core.methods.fedavg import FedAvg
+
+if TYPE_CHECKING:
+    import torch
+
+    from fgl_core.federation import Server, Update
+
+
+class Local(FedAvg):
+    """Each client's model alone, with the same steps and the same optimiser boundaries as federated methods."""
+
+    title: ClassVar[str] = "Local"
+    evaluates_everywhere: ClassVar[bool] = True
+
+    name: Literal["local"] = "local"
+
+    def travels(self, model: torch.nn.Module) -> list[str]:
+        return []
+
+    def aggregate(self, server: Server, updates: list[Update]) -> None:
+        """Nothing arrives, nothing is sent."""

@@ -1,0 +1,176 @@
+"""From a specification to a record: data, clients, rounds, curves."""
+
+from __future__ import annotations
+
+import platform
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any, Literal
+
+import torch
+
+from fgl_core.clients import NodeClient, node_clients
+from fgl_core.datasets import load_node_dataset
+from fgl_core.federation import Divergence, Round, federate
+from fgl_core.models import build_model, ops
+from fgl_core.partition import (
+    partition_digest,
+    partition_nodes,
+    partition_statistics,
+    split_nodes,
+    subgraphs,
+)
+from fgl_core.streams import Streams
+from fgl_core.study.measures import best_round, columns, measure, selected
+from fgl_core.study.spec import RunSpec
+
+FORMAT = 1
+
+
+def execute(
+    spec: RunSpec,
+    *,
+    engine: Literal["fast", "reference"] = "fast",
+    dtype: Literal["float32", "float64"] = "float32",
+    on_round: Callable[[Round, dict[str, Any]], None] | None = None,
+) -> dict[str, Any]:
+    """Train as ``spec`` says and return the record, ready for JSON.
+
+    A run whose loss or parameters stop being finite ends as ``diverged``, with the curves up to there.
+
+    Args:
+        engine: the sparse kernels, or the plain loop they are tested against.
+        dtype: floating point type of data and model.
+        on_round: called after each round with the round and its curve values, e.g. for a progress bar.
+
+    Raises:
+        InputError: the data cannot be had, or cannot be split over so many clients.
+    """
+    started = time.perf_counter()
+    clients, partition = build_clients(spec, getattr(torch, dtype))
+    model = build_model(
+        spec.backbone,
+        clients[0].graph.num_features,
+        spec.hidden,
+        clients[0].num_classes,
+        dropout=spec.dropout,
+        generator=Streams(spec.seed).torch("init"),
+        dtype=getattr(torch, dtype),
+    )
+    rounds: list[dict[str, Any]] = []
+    status, reason = "done", None
+    with ops.engine(engine), _one_thread():
+        try:
+            for measured in run_rounds(spec, clients, model):
+                rounds.append(measure(measured))
+                if on_round:
+                    on_round(measured, rounds[-1])
+        except Divergence as error:
+            status, reason = "diverged", str(error)
+    seconds = time.perf_counter() - started
+    return {
+        "format": FORMAT,
+        "spec": spec.model_dump(mode="json"),
+        "digest": spec.digest,
+        "revision": spec.method.revision,
+        "status": status,
+        "reason": reason,
+        "partition": partition,
+        "curves": columns([values["curves"] for values in rounds]),
+        "best": selected(rounds, best_round(rounds)) if rounds else None,
+        "last": selected(rounds, len(rounds) - 1) if rounds else None,
+        "bytes": {way: columns([values["bytes"][way] for values in rounds]) for way in ("up", "down")},
+        "timing": {
+            "seconds": round(seconds, 3),
+            "seconds_per_round": round(seconds / max(1, len(rounds)), 4),
+        },
+        "environment": _environment(engine, dtype),
+    }
+
+
+def build_clients(spec: RunSpec, dtype: torch.dtype) -> tuple[list[NodeClient], dict[str, Any]]:
+    """The clients of a run, and what the record says of the partition."""
+    streams = Streams(spec.seed)
+    dataset = load_node_dataset(spec.dataset, features=spec.features, keep_unlabelled=spec.keep_unlabelled)
+    # the split is drawn before and independently of the partition: every M shares its test nodes
+    split = split_nodes(dataset.y, spec.split, streams.numpy("split"))
+    owner = partition_nodes(dataset, spec.clients, spec.partition, streams.numpy("partition"))
+    parts = subgraphs(dataset, split, owner)
+    statistics = partition_statistics(dataset, split, owner)
+    kept = ("nodes", "edges", "train", "val", "test")
+    partition = {
+        "hash": partition_digest(owner, split),
+        "clients": [{key: client[key] for key in kept} for client in statistics["clients"]],
+        "edges_lost": statistics["edges_lost"],
+    }
+    return node_clients(dataset, parts, spec.evaluation, dtype), partition
+
+
+def run_rounds(spec: RunSpec, clients: list[NodeClient], model: torch.nn.Module) -> Iterator[Round]:
+    """The rounds of a run over given clients."""
+    return federate(
+        spec.method,
+        clients,
+        model,
+        rounds=spec.rounds,
+        local_epochs=spec.local_epochs,
+        optimizer=partial(
+            torch.optim.SGD, lr=spec.lr, momentum=spec.momentum, weight_decay=spec.weight_decay
+        ),
+        optimizer_state=spec.optimizer_state,
+        streams=Streams(spec.seed),
+    )
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    # sums over several threads round differently: one thread makes records repeatable, and is faster here
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(before)
+
+
+def _environment(engine: str, dtype: str) -> dict[str, Any]:
+    names = ("numpy", "scipy", "torch", "torch-geometric", "python-louvain", "networkx")
+    return {
+        "versions": {"python": platform.python_version(), **{name: version(name) for name in names}},
+        "cpu": _cpu(),
+        "commit": _commit(),
+        "date": datetime.now(UTC).isoformat(timespec="seconds"),
+        "engine": engine,
+        "dtype": dtype,
+    }
+
+
+def _cpu() -> str:
+    info = Path("/proc/cpuinfo")
+    if info.exists():
+        for line in info.read_text().splitlines():
+            if line.startswith("model name"):
+                return line.partition(":")[2].strip()
+    return platform.processor() or platform.machine()
+
+
+def _commit() -> str | None:
+    """The checkout's commit, with ``+`` when its code has uncommitted changes; None outside a checkout."""
+    package = Path(__file__).parents[1]
+    try:
+        head = _git(package, "rev-parse", "--short=12", "HEAD")
+        changed = _git(package, "status", "--porcelain", "--", str(package))
+    except (OSError, subprocess.CalledProcessError):
+        return None
+    return head + ("+" if changed else "")
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

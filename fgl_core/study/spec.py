@@ -1,0 +1,131 @@
+"""A run's specification: everything that decides its numbers, and nothing else."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cached_property
+from typing import Any, Literal
+
+from pydantic import (
+    BaseModel,
+    ConfigDict,
+    Field,
+    SerializeAsAny,
+    ValidationError,
+    field_validator,
+    model_validator,
+)
+
+from fgl_core.datasets import NODE_DATASETS
+from fgl_core.errors import InputError, unknown
+from fgl_core.methods import METHODS, Method
+
+
+class RunSpec(BaseModel):
+    """One run of node classification over clients that hold subgraphs.
+
+    Build one from plain values with :meth:`parse`, which turns every mistake into a one-line
+    :class:`~fgl_core.errors.InputError`. Two specs with the same :attr:`digest` are the same run.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    task: Literal["node"] = "node"
+    dataset: str = Field("cora", description="the graph")
+    clients: int = Field(5, ge=1, le=10_000, description="number of clients M (global always has one)")
+    partition: Literal["louvain", "random"] = Field("louvain", description="who holds which nodes")
+    split: Literal["stratified", "quota"] = Field(
+        "stratified", description="60/20/20 per class, or the field's quota"
+    )
+    evaluation: Literal["union", "global"] = Field(
+        "union", description="clients' own subgraphs, or the whole graph with cross-client edges"
+    )
+    features: Literal["raw", "row"] = Field("raw", description="as published, or rows that sum to 1")
+    keep_unlabelled: bool = Field(False, description="keep Citeseer's 15 nodes without features and label")
+    backbone: Literal["gat", "gcn", "sage"] = Field("gat", description="graph neural network, two layers")
+    hidden: int = Field(128, ge=1, le=4096, description="hidden width")
+    dropout: float = Field(0.5, ge=0, lt=1, description="dropout on the hidden layer")
+    lr: float = Field(0.1, gt=0, le=100, description="learning rate of the clients' SGD")
+    momentum: float = Field(0.9, ge=0, lt=1, description="momentum of the clients' SGD")
+    weight_decay: float = Field(5e-4, ge=0, le=1, description="weight decay of the clients' SGD")
+    optimizer_state: Literal["reset", "keep"] = Field(
+        "reset", description="the clients' momentum between rounds"
+    )
+    rounds: int = Field(200, ge=1, le=100_000, description="communication rounds")
+    local_epochs: int = Field(4, ge=1, le=1000, description="local epochs in a round, full batch")
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="root of every random stream")
+    method: SerializeAsAny[Method] = Field(default_factory=Method, description="the federated method")
+
+    @field_validator("dataset")
+    @classmethod
+    def _known_dataset(cls, name: str) -> str:
+        if name not in NODE_DATASETS:
+            raise unknown("dataset", name, NODE_DATASETS)
+        return name
+
+    @field_validator("method", mode="before")
+    @classmethod
+    def _named_method(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = {"name": value}
+        if not isinstance(value, Mapping):
+            return value
+        name = value.get("name", "fedavg")
+        if name not in METHODS:
+            raise unknown("method", name, METHODS)
+        return METHODS[name](**value)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_client_where_centralised(cls, values: Any) -> Any:
+        # the whole graph has no partition: Global is one run, whatever the number of clients beside it
+        method = values.get("method")
+        name = method.get("name") if isinstance(method, Mapping) else getattr(method, "name", method)
+        if isinstance(name, str) and name in METHODS and METHODS[name].centralised:
+            return {**values, "clients": 1, "partition": "louvain", "evaluation": "union"}
+        return values
+
+    @classmethod
+    def parse(cls, values: Mapping[str, Any]) -> RunSpec:
+        """A spec from plain values, e.g. ``{"dataset": "cora", "method": {"name": "fgssl", "tau": 0.2}}``.
+
+        Raises:
+            InputError: one line that names the field, what was given, and what is allowed.
+        """
+        try:
+            return cls(**values)
+        except ValidationError as error:
+            raise InputError(_one_line(error, values)) from None
+
+    def canonical_json(self) -> str:
+        """The spec as JSON with sorted keys and every default written out: what :attr:`digest` hashes."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of :meth:`canonical_json`, hexadecimal."""
+        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+
+    @property
+    def slug(self) -> str:
+        """Stem of the record's file name: readable, and unique by its last part."""
+        return f"{self.dataset}-m{self.clients}-{self.method.name}-s{self.seed}-{self.digest[:12]}"
+
+
+def _one_line(error: ValidationError, values: Mapping[str, Any]) -> str:
+    first = error.errors(include_url=False)[0]
+    where = [str(part) for part in first["loc"]]
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, InputError):
+        return str(cause)
+    if isinstance(cause, ValidationError):  # raised by the method's own model
+        return _one_line(cause, values)
+    if first["type"] == "extra_forbidden":
+        if error.title in {method.__name__ for method in METHODS.values()}:
+            name = next(name for name, method in METHODS.items() if method.__name__ == error.title)
+            allowed = [field for field in METHODS[name].model_fields if field != "name"]
+            return str(unknown(f"parameter of method {name}", where[-1], allowed))
+        return str(unknown("parameter", where[-1], RunSpec.model_fields))
+    return f"{'.'.join(where)} = {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
