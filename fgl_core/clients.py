@@ -99,8 +99,8 @@ def node_clients(
     """One client per subgraph.
 
     Args:
-        evaluation: ``union`` evaluates each client on its own subgraph, ``global`` on the whole graph, with the
-            edges between clients.
+        evaluation: ``union`` evaluates each client on its own subgraph, ``global`` on the whole graph,
+            with the edges between clients.
         dtype: floating point type of the features.
     """
     whole = Graph.from_arrays(dataset.x, dataset.edges, dtype=dtype) if evaluation == "global" else None

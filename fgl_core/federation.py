@@ -1,9 +1,9 @@
 """The round loop, the same for every method: broadcast, local training, upload, aggregation, evaluation.
 
-The loop knows no method's name. A method (:mod:`fgl_core.methods`) says through its hooks which tensors travel,
-what the local loss is, what else a client reports, and how the server turns updates into what each client gets
-next. Clients are visited one after the other; every random draw comes from a named stream, so that their order
-does not matter.
+The loop knows no method's name. A method (:mod:`fgl_core.methods`) says through its hooks which tensors
+travel, what the local loss is, what else a client reports, and how the server turns updates into what each
+client gets next. Clients are visited one after the other; every random draw comes from a named stream, so that
+their order does not matter.
 """
 
 from __future__ import annotations
@@ -113,8 +113,8 @@ def federate(
 ) -> Iterator[Round]:
     """Train ``clients`` together and yield each round as it ends.
 
-    Round t broadcasts, trains, uploads and aggregates; the evaluation after it uses the model that round t + 1
-    would broadcast. The ledger counts one broadcast and one upload per client and round.
+    Round t broadcasts, trains, uploads and aggregates; the evaluation after it uses the model that round
+    t + 1 would broadcast. The ledger counts one broadcast and one upload per client and round.
 
     Args:
         model: the initial model; every client starts from a copy of it.

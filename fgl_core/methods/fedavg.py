@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar, Literal
+from typing import TYPE_CHECKING, Any, ClassVar, Literal
 
-from pydantic import BaseModel, ConfigDict
+from pydantic import BaseModel, ConfigDict, Field
 
 if TYPE_CHECKING:
     import numpy as np
@@ -12,6 +12,16 @@ if TYPE_CHECKING:
 
     from fgl_core.clients import Client
     from fgl_core.federation import LocalStep, Server, Update
+
+
+def parameter(default: Any, description: str, source: str, **bounds: float) -> Any:
+    """A method's parameter as a pydantic field.
+
+    Args:
+        source: where the default comes from: stated (with the place), inferred, or decided by us.
+        bounds: ``ge``, ``gt``, ``le``, ``lt``.
+    """
+    return Field(default, description=description, json_schema_extra={"source": source}, **bounds)
 
 
 class FedAvg(BaseModel):

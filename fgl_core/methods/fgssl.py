@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, ClassVar, Literal
 
-from pydantic import Field
-
-from fgl_core.methods.fedavg import FedAvg
+from fgl_core.methods.fedavg import FedAvg, parameter
 
 if TYPE_CHECKING:
     import torch
@@ -19,43 +17,23 @@ View = Literal["none", "weak", "strong"]
 class FGSSL(FedAvg):
     """Local loss L = L_CE + λ_C L_FNSC + λ_D L_FGSD (eq. 13, minimised); the server averages as FedAvg does.
 
-    The received global model is frozen; it sees the weak view, the local model the strong one, both redrawn in
-    every local epoch. Nothing but the model travels.
+    The received global model is frozen; it sees the weak view, the local model the strong one, both redrawn
+    in every local epoch. Nothing but the model travels.
     """
 
     title: ClassVar[str] = "FGSSL"
     paper: ClassVar[str] = "huang2023fgssl"
 
     name: Literal["fgssl"] = "fgssl"
-    lambda_c: float = Field(
-        1.0, ge=0, description="weight of the node contrast (FNSC)", json_schema_extra={"source": "decided"}
+    lambda_c: float = parameter(1.0, "weight λ_C of the node contrast, FNSC", "decided", ge=0)
+    lambda_d: float = parameter(1.0, "weight λ_D of the structure distillation, FGSD", "decided", ge=0)
+    tau: float = parameter(0.1, "temperature τ of the contrast", "stated, section 4.3", gt=0)
+    omega: float = parameter(5.0, "temperature ω of the distillation", "stated, section 4.3", gt=0)
+    denominator: Literal["supcon", "pairwise"] = parameter(
+        "supcon", "samples in the denominator: all, or the positive and the negatives", "inferred, eq. 8"
     )
-    lambda_d: float = Field(
-        1.0,
-        ge=0,
-        description="weight of structure distillation (FGSD)",
-        json_schema_extra={"source": "decided"},
-    )
-    tau: float = Field(
-        0.1, gt=0, description="temperature τ of the contrast", json_schema_extra={"source": "stated, 4.3"}
-    )
-    omega: float = Field(
-        5.0,
-        gt=0,
-        description="temperature ω of the distillation",
-        json_schema_extra={"source": "stated, 4.3"},
-    )
-    denominator: Literal["supcon", "pairwise"] = Field(
-        "supcon",
-        description="sum over all samples, or over the positive and the negatives",
-        json_schema_extra={"source": "inferred, eq. 8"},
-    )
-    local_view: View = Field(
-        "strong", description="view the local model sees", json_schema_extra={"source": "stated, 3.3"}
-    )
-    global_view: View = Field(
-        "weak", description="view the global model sees", json_schema_extra={"source": "stated, 3.3"}
-    )
+    local_view: View = parameter("strong", "view that the local model sees", "stated, section 3.3")
+    global_view: View = parameter("weak", "view that the global model sees", "stated, section 3.3")
 
     def loss(self, step: LocalStep) -> torch.Tensor:
         """Eq. 13: cross-entropy on the clean graph, contrast of training nodes, distillation over edges."""

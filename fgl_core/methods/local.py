@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 class Local(FedAvg):
-    """Each client's model alone, with the same steps and the same optimiser boundaries as federated methods."""
+    """Each client's model alone, with the steps and the optimiser boundaries of federated methods."""
 
     title: ClassVar[str] = "Local"
     evaluates_everywhere: ClassVar[bool] = True
