@@ -1,0 +1,328 @@
+"""Rendering: one notebook with other parameters, and the whole book.
+
+Both execute notebooks with papermill, in the notebook's own folder and with the kernel of this environment.
+papermill itself only prints a line when a parameter does not exist, so names and types are checked here
+first, against the notebook's cell tagged ``parameters``.
+"""
+
+from __future__ import annotations
+
+import ast
+import os
+import re
+import shutil
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from fgl_core.errors import InputError, unknown
+
+CELL_TIMEOUT = 900  # seconds for one cell of the book, whose notebooks compute nothing long
+ANNOTATIONS = {kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict)} | {
+    "Literal": Literal
+}
+ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+
+
+class NotebookFailed(RuntimeError):
+    """A notebook stopped with an error. The message names notebook and cell and ends with the traceback."""
+
+
+class BookFailed(RuntimeError):
+    """Jupyter Book reported an error or a warning; the book that was there before is untouched."""
+
+
+@dataclass(frozen=True)
+class Parameter:
+    """One line of a notebook's parameters cell, e.g. ``clients: list[int] = [5, 10]  # how many``."""
+
+    name: str
+    annotation: str
+    default: Any
+
+    def parse(self, text: str) -> Any:
+        """The value written as ``text`` on a command line.
+
+        Raises:
+            InputError: when it is not of the parameter's type.
+        """
+        from pydantic import TypeAdapter, ValidationError
+
+        candidates: list[Any] = [text]
+        if self.annotation != "str":
+            with suppress(ValueError, SyntaxError):  # a bare word, such as a name out of a Literal
+                candidates.insert(0, ast.literal_eval(text))
+        kind = TypeAdapter(_type(self.annotation))
+        for candidate in candidates:
+            try:
+                return kind.validate_python(candidate, strict=True)
+            except ValidationError:
+                continue
+        raise InputError(
+            f"parameter {self.name}: {text!r} is not of type {self.annotation}; "
+            f"write it like the default, -p {self.name} {_shell(self.default)}"
+        )
+
+
+def parameters_of(notebook: Path) -> dict[str, Parameter]:
+    """The parameters of a notebook by name, in the order of its cell tagged ``parameters``.
+
+    Raises:
+        InputError: when the file is not a notebook, or has not exactly one such cell, or the cell holds
+            something other than assignments of plain values.
+    """
+    cells = [
+        cell["source"]
+        for cell in _read(notebook).cells
+        if "parameters" in cell.get("metadata", {}).get("tags", [])
+    ]
+    if len(cells) != 1:
+        raise InputError(
+            f"{notebook}: {len(cells)} cells are tagged 'parameters'; a notebook needs exactly one"
+        )
+    try:
+        found = [_parameter(node) for node in ast.parse(cells[0]).body if not _is_import(node)]
+    except (SyntaxError, ValueError) as error:
+        raise InputError(
+            f"{notebook}: {error} in the parameters cell; write 'name: type = plain value  # what it is'"
+        ) from None
+    return {parameter.name: parameter for parameter in found}
+
+
+def _is_import(node: ast.stmt) -> bool:
+    return isinstance(node, ast.ImportFrom) and node.module == "typing"
+
+
+def _parameter(node: ast.stmt) -> Parameter:
+    match node:
+        case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value):
+            _type(ast.unparse(annotation))
+            return Parameter(name, ast.unparse(annotation), ast.literal_eval(value))
+        case ast.Assign(targets=[ast.Name(id=name)], value=value):
+            default = ast.literal_eval(value)
+            return Parameter(name, type(default).__name__, default)
+    raise ValueError(f"line {node.lineno} is no assignment")
+
+
+def _type(annotation: str) -> Any:
+    try:
+        return eval(annotation, {"__builtins__": {}}, ANNOTATIONS)
+    except (NameError, TypeError):
+        raise ValueError(f"the type {annotation} is not a plain one") from None
+
+
+def render(notebook: Path, parameters: dict[str, str], output: Path | None = None) -> Path:
+    """Run ``notebook`` with other parameters; write the executed copy and an HTML page beside it.
+
+    Args:
+        parameters: values by name, written as on a command line: ``{"clients": "[5]", "dataset": "cora"}``.
+        output: the executed notebook; if not given, ``_build/rendered/`` and its path in the project.
+
+    Returns:
+        the HTML page. It opens without a network.
+
+    Raises:
+        InputError: before anything runs, for an unknown or ill-typed parameter.
+        NotebookFailed: when a cell raises.
+    """
+    notebook = Path(notebook).resolve()
+    declared = parameters_of(notebook)
+    values = {}
+    for name, text in parameters.items():
+        if name not in declared:
+            raise unknown(f"parameter of {notebook.name}", name, declared)
+        values[name] = declared[name].parse(text)
+    if output is None:
+        root = project_root(notebook)
+        output = root / "_build" / "rendered" / notebook.relative_to(root)
+    output = Path(output).resolve()
+    if output == notebook:
+        raise InputError(f"{output} is the notebook itself; name another output")
+
+    page = output.with_suffix(".html")
+    page.unlink(missing_ok=True)  # an earlier page must not outlive a run that fails
+    _execute(notebook, output, values, timeout=None)
+    page.write_text(_page(output, notebook), encoding="utf-8")
+    print(f"notebook: {output}\npage:     {page}")
+    return page
+
+
+def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
+    """Lay out the book's sources with every notebook of ``_toc.yml`` executed, at the repository's own paths.
+
+    Args:
+        out: the folder to write, replaced if it exists; ``_build/source`` if not given.
+        root: the project; the nearest folder with ``_toc.yml`` if not given.
+
+    Raises:
+        NotebookFailed: when a cell of a notebook raises.
+    """
+    root = root or project_root(Path.cwd())
+    out = out or root / "_build" / "source"
+    pages = list(_pages(root))  # every name is checked before anything runs
+    shutil.rmtree(out, ignore_errors=True)
+    out.mkdir(parents=True)
+    for name in ("_config.yml", "_toc.yml", "CHANGELOG.md"):
+        shutil.copy(root / name, out / name)
+    shutil.copytree(root / "book", out / "book")
+
+    notebooks = [page for page in pages if page.suffix == ".ipynb"]
+    for number, page in enumerate(notebooks, start=1):
+        print(f"[{number}/{len(notebooks)}] {page} ...", end=" ", flush=True)
+        start = time.perf_counter()
+        _execute(root / page, out / page, {}, timeout=CELL_TIMEOUT)
+        print(f"{time.perf_counter() - start:.0f} s", flush=True)
+    return out
+
+
+def build_book(root: Path | None = None) -> Path:
+    """Execute the notebooks, build the book into ``_build/html`` and return its ``index.html``.
+
+    The new book replaces the old one only when everything went well.
+
+    Raises:
+        NotebookFailed: when a notebook fails.
+        BookFailed: when Jupyter Book reports an error or a warning.
+    """
+    root = root or project_root(Path.cwd())
+    source = stage_book(root=root)
+    fresh = root / "_build" / "new"
+    shutil.rmtree(fresh, ignore_errors=True)
+    command = ["build", str(source), "--path-output", str(fresh), "-W", "-n", "--keep-going", "--all"]
+    # Jupyter Book has no `python -m`; its command line is this function.
+    entry = "from jupyter_book.cli.main import main; main()"
+    finished = subprocess.run([sys.executable, "-c", entry, *command], check=False)
+    if finished.returncode != 0:
+        shutil.rmtree(fresh, ignore_errors=True)
+        raise BookFailed("the book was not built: Jupyter Book's messages above say why")
+    html = root / "_build" / "html"
+    shutil.rmtree(html, ignore_errors=True)
+    (fresh / "_build" / "html").rename(html)
+    shutil.rmtree(fresh)
+    return html / "index.html"
+
+
+def project_root(start: Path) -> Path:
+    """The nearest folder at or above ``start`` that holds ``_toc.yml``."""
+    for folder in (start, *start.parents):
+        if (folder / "_toc.yml").is_file():
+            return folder
+    raise InputError(f"no _toc.yml in {start} or above it: run this inside the project, or name an output")
+
+
+def _pages(root: Path) -> Iterator[Path]:
+    """The book's pages, relative to ``root``, in the order of ``_toc.yml``."""
+    import yaml
+
+    def names(node: Any) -> Iterator[str]:
+        if isinstance(node, list):
+            for child in node:
+                yield from names(child)
+        elif isinstance(node, dict):
+            for key, child in node.items():
+                if key in ("root", "file"):
+                    yield child
+                else:
+                    yield from names(child)
+
+    for name in names(yaml.safe_load((root / "_toc.yml").read_text(encoding="utf-8"))):
+        candidates = (root / f"{name}{suffix}" for suffix in ("", ".md", ".ipynb"))
+        page = next((candidate for candidate in candidates if candidate.is_file()), None)
+        if page is None:
+            raise InputError(f"_toc.yml names {name}, but there is no {name}.md and no {name}.ipynb")
+        yield page.relative_to(root)
+
+
+def _read(notebook: Path) -> Any:
+    import nbformat
+
+    if not notebook.is_file():
+        raise InputError(f"no notebook {notebook}: give the path of an .ipynb file")
+    try:
+        return nbformat.read(notebook, as_version=4)
+    except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError):
+        raise InputError(f"{notebook} is not a notebook: give the path of an .ipynb file") from None
+
+
+def _execute(notebook: Path, output: Path, values: dict[str, Any], timeout: int | None) -> None:
+    """Run a notebook in its own folder; write the executed copy without papermill's own metadata."""
+    import nbformat
+    import papermill
+    from nbclient.exceptions import CellControlSignal, DeadKernelError
+    from papermill.exceptions import PapermillExecutionError
+
+    # the kernel named python3 is this environment's, whatever else the user has registered
+    os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
+    output.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        executed = papermill.execute_notebook(
+            notebook,
+            output,
+            parameters=values,
+            kernel_name="python3",
+            cwd=notebook.parent,
+            progress_bar=False,
+            execution_timeout=timeout,
+            extra_arguments=["--log-level=ERROR"],
+        )
+    except PapermillExecutionError as error:
+        output.unlink(missing_ok=True)
+        trace = ANSI_COLOUR.sub("", "\n".join(error.traceback))
+        raise NotebookFailed(f"{notebook}: cell In [{error.exec_count}] failed\n{trace}") from None
+    except (CellControlSignal, DeadKernelError) as error:
+        output.unlink(missing_ok=True)
+        raise NotebookFailed(f"{notebook} failed: {ANSI_COLOUR.sub('', str(error))}") from error
+    for holder in (executed, *executed.cells):
+        holder.metadata.pop("papermill", None)
+    nbformat.write(executed, output)
+
+
+PAGE_TEMPLATE = """\
+{%- extends 'lab/index.html.j2' -%}
+{%- block html_head_js -%}{%- endblock -%}
+{%- block html_head_js_mermaidjs -%}{%- endblock -%}
+{%- block html_head_js_mathjax -%}
+<script>MathJax = {tex: {inlineMath: [["$", "$"], ["\\\\(", "\\\\)"]]}}</script>
+<script async src="{{ resources.mathjax_url }}"></script>
+{%- endblock -%}
+"""
+
+
+def _page(executed: Path, notebook: Path) -> str:
+    """An executed notebook as one HTML page that asks no host; the project's own MathJax sets the maths."""
+    from jinja2 import DictLoader
+    from nbconvert import HTMLExporter
+
+    mathjax = (folder / "book/_static/mathjax/es5/tex-mml-chtml.js" for folder in notebook.parents)
+    exporter = HTMLExporter(
+        extra_loaders=[DictLoader({"page": PAGE_TEMPLATE})],
+        template_file="page",
+        mathjax_url=next((file.as_uri() for file in mathjax if file.is_file()), ""),
+    )
+    body, _ = exporter.from_filename(str(executed))
+    return body
+
+
+def _shell(value: Any) -> str:
+    text = value if isinstance(value, str) else repr(value)
+    return text if re.fullmatch(r"[\w./-]+", text) else f"'{text}'"
+
+
+def main() -> int:
+    """Build the book; what ``make book`` runs."""
+    try:
+        index = build_book()
+    except (InputError, NotebookFailed, BookFailed) as error:
+        print(f"error: {error}", file=sys.stderr)
+        return 2 if isinstance(error, InputError) else 1
+    print(f"The book is built: open {index}")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
