@@ -2,8 +2,8 @@
 
 The loop knows no method's name. A method (:mod:`fgl_core.methods`) says through its hooks which tensors
 travel, what the local loss is, what else a client reports, and how the server turns updates into what each
-client gets next. Clients are visited one after the other; every random draw comes from a named stream, so that
-their order does not matter.
+client gets next. Clients are visited one after the other; every random draw comes from a named stream, so
+that their order does not matter.
 """
 
 from __future__ import annotations
@@ -24,9 +24,8 @@ if TYPE_CHECKING:
     from fgl_core.streams import Streams
 
 Tensors = dict[str, torch.Tensor]
-Confusion = dict[
-    str, np.ndarray
-]  # by split ("val", "test"): [classes, classes] counts, rows are the true class
+# by split ("val", "test"): int64 [classes, classes] counts, rows are the true class
+Confusion = dict[str, np.ndarray]
 
 
 class Divergence(ArithmeticError):

@@ -1,0 +1,1 @@
+"""Measurements on models, graphs and clusters that are not training."""
