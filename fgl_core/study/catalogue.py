@@ -1,0 +1,117 @@
+"""The studies: each a function from a profile to its runs.
+
+A study says what is run, not what is shown. Add one by writing a function and naming it in :data:`STUDIES`; the
+first line of its docstring is its title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from itertools import product
+from typing import Any
+
+from fgl_core.errors import InputError, unknown
+from fgl_core.methods import METHODS
+from fgl_core.study.spec import RunSpec
+
+PROFILES = {
+    "smoke": "embedded data, seconds: is everything in order?",
+    "lite": "the real data, fewer rounds and seeds",
+    "paper": "the paper's protocol",
+    "power": "20 seeds, for the cells that are cheap enough",
+}
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a profile changes in a node-level study; seeds are 0 … ``seeds`` - 1."""
+
+    datasets: tuple[str, ...]
+    clients: tuple[int, ...]
+    seeds: int
+    rounds: int
+
+
+CITATION = ("cora", "citeseer", "pubmed")
+SCALES = {
+    "smoke": Scale(("digits-knn",), (3, 5), seeds=2, rounds=4),
+    "lite": Scale(CITATION, (5, 7, 10), seeds=3, rounds=50),
+    "paper": Scale(CITATION, (5, 7, 10), seeds=5, rounds=200),
+    "power": Scale(("cora", "citeseer"), (5, 7, 10), seeds=20, rounds=200),
+}
+
+
+def fgssl_table1(profile: str) -> list[RunSpec]:
+    """FGSSL, Table 1: accuracy of each method on each dataset, for 5, 7 and 10 clients."""
+    methods = ("local", "global", "fedavg", "fgssl")
+    return grid(SCALES[profile], ({"method": {"name": name}} for name in methods))
+
+
+STUDIES: dict[str, Callable[[str], list[RunSpec]]] = {
+    "fgssl-table1": fgssl_table1,
+}
+
+
+def grid(scale: Scale, variants: Iterable[Mapping[str, Any]]) -> list[RunSpec]:
+    """Every dataset × number of clients × variant × seed, each distinct run once.
+
+    Args:
+        variants: what differs besides, as fields of :class:`RunSpec`, the method included.
+    """
+    specs = [
+        RunSpec.parse(
+            {"dataset": dataset, "clients": clients, "rounds": scale.rounds, "seed": seed, **variant}
+        )
+        for dataset, clients, variant, seed in product(
+            scale.datasets, scale.clients, list(variants), range(scale.seeds)
+        )
+    ]
+    return list({spec.digest: spec for spec in specs}.values())
+
+
+def study_specs(study: str, profile: str, only: Mapping[str, Iterable[Any]] | None = None) -> list[RunSpec]:
+    """The runs of a study.
+
+    Args:
+        only: keep runs whose field has one of these values, e.g. ``{"dataset": ["cora"], "clients": [5, 10]}``.
+            Values may be written as text. A run on the whole graph has no number of clients: it stands beside
+            every number, and ``clients`` does not filter it.
+
+    Raises:
+        InputError: unknown study, profile, field, or a value that no run of the study has.
+    """
+    if study not in STUDIES:
+        raise unknown("study", study, STUDIES)
+    if profile not in PROFILES:
+        raise unknown("profile", profile, PROFILES)
+    specs = STUDIES[study](profile)
+    for name, wanted in (only or {}).items():
+        specs = _filtered(specs, name, [str(value) for value in wanted], f"{study}, profile {profile}")
+    if not specs:
+        raise InputError(f"no run of {study}, profile {profile}, has all of the wanted values at once")
+    return specs
+
+
+def title(study: str) -> str:
+    """What a study shows, in one line."""
+    return (STUDIES[study].__doc__ or study).splitlines()[0].rstrip(".")
+
+
+def _filtered(specs: list[RunSpec], name: str, wanted: list[str], where: str) -> list[RunSpec]:
+    allowed = [field for field in RunSpec.model_fields if field != "task"]
+    if name not in allowed:
+        raise unknown("field", name, allowed)
+    kept, present = [], set()
+    for spec in specs:
+        value = spec.method.name if name == "method" else getattr(spec, name)
+        everywhere = name == "clients" and METHODS[spec.method.name].centralised
+        if not everywhere:
+            present.add(value)
+        if everywhere or str(value) in wanted:
+            kept.append(spec)
+    for value in wanted:
+        if value not in map(str, present):
+            listed = ", ".join(map(str, sorted(present)))
+            raise InputError(f"no run of {where} has {name}={value}; it has: {listed}")
+    return kept

@@ -1,0 +1,93 @@
+"""Statistics over seeds: what a few repetitions can and cannot say.
+
+Methods are compared seed by seed: two runs of one seed share partition, split and initialisation, so their
+difference varies less than either accuracy.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import inf, nan, sqrt
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Interval:
+    """A mean with its confidence interval and the p-value against 0; in the unit of the values."""
+
+    mean: float
+    low: float
+    high: float
+    p: float
+    n: int
+
+    @property
+    def excludes_zero(self) -> bool:
+        return self.low > 0 or self.high < 0
+
+
+def mean_std(values: Sequence[float]) -> tuple[float, float]:
+    """Mean and sample standard deviation (n - 1); the deviation of one value is unknown (nan)."""
+    array = np.asarray(values, dtype=float)
+    if len(array) == 0:
+        return nan, nan
+    return float(array.mean()), float(array.std(ddof=1)) if len(array) > 1 else nan
+
+
+def paired_interval(differences: Sequence[float], confidence: float = 0.95) -> Interval:
+    """Student's t interval of the mean of paired differences, df = n - 1.
+
+    A percentile bootstrap of five values would cover about 83 %, not 95 %. With fewer than two values the
+    interval is the whole line.
+    """
+    from scipy.stats import t
+
+    mean, std = mean_std(differences)
+    n = len(differences)
+    if n < 2:
+        return Interval(mean, -inf, inf, nan, n)
+    error = std / sqrt(n)
+    if error == 0:  # all differences equal: the t statistic is 0/0 or infinite
+        return Interval(mean, mean, mean, 1.0 if mean == 0 else 0.0, n)
+    half = float(t.ppf((1 + confidence) / 2, n - 1)) * error
+    p = 2 * float(t.sf(abs(mean) / error, n - 1))
+    return Interval(mean, mean - half, mean + half, p, n)
+
+
+def holm(p_values: Sequence[float]) -> list[float]:
+    """Holm's adjusted p-values, in the order given; nan (no test) stays nan and is not counted."""
+    tests = sorted((p, index) for index, p in enumerate(p_values) if not np.isnan(p))
+    adjusted = [nan] * len(p_values)
+    running = 0.0
+    for rank, (p, index) in enumerate(tests):
+        running = max(running, min(1.0, (len(tests) - rank) * p))
+        adjusted[index] = running
+    return adjusted
+
+
+def detectable_difference(std: float, n: int, *, level: float = 0.05, power: float = 0.8) -> float:
+    """The smallest true mean difference that a two-sided paired t test finds with probability ``power``.
+
+    Args:
+        std: standard deviation of the paired differences.
+        n: number of pairs.
+
+    Returns:
+        the difference in the unit of ``std``, from the noncentral t distribution; nan below two pairs.
+    """
+    from scipy.optimize import brentq
+    from scipy.stats import nct, t
+
+    if n < 2 or np.isnan(std):
+        return nan
+    if std == 0:
+        return 0.0
+    critical = float(t.ppf(1 - level / 2, n - 1))
+
+    def shortfall(noncentrality: float) -> float:
+        found = nct.sf(critical, n - 1, noncentrality) + nct.cdf(-critical, n - 1, noncentrality)
+        return float(found) - power
+
+    return float(brentq(shortfall, 0, 2 * critical + 2)) * std / sqrt(n)

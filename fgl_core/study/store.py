@@ -1,0 +1,244 @@
+"""Records of runs: one JSON file per run, written atomically, read without torch.
+
+Studies write ``data/results/<study>/<slug>.json``, which git keeps; single runs write ``data/runs/<slug>.json``,
+which it ignores. A record is found by the digest of its spec, whatever study computed it, so that a run that
+two studies share is computed once.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from hashlib import sha256
+from pathlib import Path
+from typing import Any, Literal
+
+from fgl_core.errors import InputError
+from fgl_core.methods import METHODS
+from fgl_core.root import project_root
+from fgl_core.study.spec import RunSpec
+
+FORMAT = 1
+REQUIRED = {"format", "spec", "digest", "revision", "status"}
+FIELDS = REQUIRED | {
+    "reason",
+    "partition",
+    "curves",
+    "best",
+    "last",
+    "bytes",
+    "timing",
+    "environment",
+}
+MEASURED = ("curves", "best", "last", "bytes")
+VOLATILE = ("timing", "environment")
+STATUSES = ("done", "diverged", "failed")
+
+
+class RecordWarning(UserWarning):
+    """A file in a folder of records is not a record that can be used; it is left out."""
+
+
+@dataclass(frozen=True)
+class Record:
+    """What one run left behind.
+
+    Attributes:
+        spec: what was run.
+        data: the whole record, as in the file.
+        path: the file, None when it was never written.
+    """
+
+    spec: RunSpec
+    data: Mapping[str, Any]
+    path: Path | None = None
+
+    @classmethod
+    def parse(cls, data: Any, path: Path | None = None) -> Record:
+        """Check that ``data`` is a record.
+
+        Raises:
+            ValueError: one line that says why it is not.
+        """
+        if not isinstance(data, dict):
+            raise ValueError("it holds no JSON object")
+        if missing := REQUIRED - data.keys():
+            raise ValueError(f"it lacks {', '.join(sorted(missing))}")
+        if data["format"] != FORMAT:
+            raise ValueError(f"its format is {data['format']!r}, not {FORMAT}")
+        if unknown := data.keys() - FIELDS:
+            raise ValueError(f"it has unknown fields: {', '.join(sorted(unknown))}")
+        if data["status"] not in STATUSES:
+            raise ValueError(f"its status is {data['status']!r}, not one of {', '.join(STATUSES)}")
+        if data["status"] == "done" and not all(isinstance(data.get(key), dict) for key in MEASURED):
+            raise ValueError(f"it is done, but lacks one of {', '.join(MEASURED)}")
+        if not isinstance(data["spec"], dict):
+            raise ValueError("its spec is no JSON object")
+        spec = RunSpec.parse(data["spec"])
+        # compared as stored: a field added to RunSpec later must not orphan older records
+        stored = json.dumps(data["spec"], sort_keys=True, separators=(",", ":"))
+        if sha256(stored.encode()).hexdigest() != data["digest"]:
+            raise ValueError("its digest does not match its spec")
+        return cls(spec, data, path)
+
+    @property
+    def status(self) -> Literal["done", "diverged", "failed"]:
+        return self.data["status"]
+
+    @property
+    def reason(self) -> str | None:
+        """Why it diverged or failed."""
+        return self.data.get("reason")
+
+    @property
+    def stale(self) -> bool:
+        """Computed by another revision of its method than the present one."""
+        return self.data["revision"] != METHODS[self.spec.method.name].revision
+
+    @property
+    def settled(self) -> bool:
+        """Present, and nothing to compute again: a failed or stale run is tried anew."""
+        return not self.stale and self.status != "failed"
+
+    @property
+    def commit(self) -> str | None:
+        return self.data.get("environment", {}).get("commit")
+
+    @property
+    def date(self) -> str:
+        """When it was computed, ISO 8601 in UTC; empty when unknown."""
+        return self.data.get("environment", {}).get("date") or ""
+
+    @property
+    def seconds(self) -> float | None:
+        return self.data.get("timing", {}).get("seconds")
+
+    def canonical(self) -> dict[str, Any]:
+        """Everything that a rerun on the same machine repeats exactly."""
+        return {key: value for key, value in self.data.items() if key not in VOLATILE}
+
+
+class Store:
+    """The folders of records below the project's root."""
+
+    def __init__(self, root: Path | None = None) -> None:
+        """Args: root: where ``data/`` lies; :func:`fgl_core.root.project_root` if not given."""
+        self.root = project_root() if root is None else Path(root)
+
+    @property
+    def runs(self) -> Path:
+        """Folder of single runs and of the smoke profile."""
+        return self.root / "data" / "runs"
+
+    @property
+    def results(self) -> Path:
+        """Folder of the studies' folders."""
+        return self.root / "data" / "results"
+
+    def folder(self, study: str, profile: str) -> Path:
+        """Where a study writes. The smoke profile checks the machinery: its records are not results."""
+        return self.runs if profile == "smoke" else self.results / study
+
+    def load(self, *folders: Path) -> dict[str, Record]:
+        """The records below ``folders`` (all studies' if none is given) by the digest of their spec.
+
+        When a run was recorded more than once, a settled record beats others, then the newest wins. Files that
+        are not records are left out with a :class:`RecordWarning`.
+        """
+        found: dict[str, Record] = {}
+        for folder in folders or (self.results,):
+            for path in sorted(folder.rglob("*.json")):
+                record = read_record(path)
+                if record is None:
+                    continue
+                other = found.get(record.spec.digest)
+                if other is None or (other.settled, other.date) < (record.settled, record.date):
+                    found[record.spec.digest] = record
+        return found
+
+    def available(self, profile: str) -> dict[str, Record]:
+        """The records that a profile's tables are made of: the studies', and for smoke also single runs."""
+        return self.load(self.results, self.runs) if profile == "smoke" else self.load(self.results)
+
+
+def read_record(path: Path) -> Record | None:
+    """The record in a file, or None with a :class:`RecordWarning` that names the file."""
+    try:
+        return Record.parse(json.loads(path.read_text(encoding="utf-8")), path)
+    except (ValueError, OSError, RecursionError) as error:  # JSON, UTF-8 and InputError are ValueErrors
+        kind = "not valid JSON: " if isinstance(error, json.JSONDecodeError) else ""
+        warnings.warn(f"skipped {path}: {kind}{error}", RecordWarning, stacklevel=2)
+        return None
+
+
+def write_record(data: Mapping[str, Any], folder: Path) -> Path:
+    """Write a record into ``folder`` so that no reader ever sees half of it; return the file.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    spec = RunSpec.parse(data["spec"])
+    path = folder / f"{spec.slug}.json"
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        _write_atomically(path, format_record(data))
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+    return path
+
+
+def check_writable(folder: Path) -> None:
+    """Make ``folder`` and try it, so that nothing is computed that could not be kept.
+
+    Raises:
+        InputError: the folder cannot be written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise _unwritable(folder, error) from error
+
+
+def format_record(data: Mapping[str, Any]) -> str:
+    """A record as JSON text with one line per value or curve, so that a change reads well in a diff."""
+    return _lines(data, "") + "\n"
+
+
+def newest(records: Iterable[Record]) -> Record | None:
+    """The record computed last."""
+    return max(records, key=lambda record: record.date, default=None)
+
+
+def _lines(value: Any, indent: str) -> str:
+    if not isinstance(value, Mapping) or not value:
+        return json.dumps(value, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
+    inner = indent + " "
+    body = ",\n".join(f"{inner}{json.dumps(key)}: {_lines(item, inner)}" for key, item in value.items())
+    return f"{{\n{body}\n{indent}}}"
+
+
+def _write_atomically(path: Path, text: str) -> None:
+    # a suffix other than .json: what a killed process leaves behind is never taken for a record
+    draft = path.with_name(f".{path.stem}-{os.getpid()}.tmp")
+    try:
+        with open(draft, "w", encoding="utf-8", newline="\n") as file:
+            file.write(text)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(draft, path)
+    except BaseException:
+        draft.unlink(missing_ok=True)
+        raise
+
+
+def _unwritable(folder: Path, error: OSError) -> InputError:
+    why = error.strerror or type(error).__name__
+    return InputError(
+        f"cannot write records to {folder} ({why}); make it writable, or set FGL_HOME to a folder that is"
+    )
