@@ -31,6 +31,8 @@ class FedAvg(BaseModel):
         title: the name in tables.
         paper: key in ``book/references.bib``.
         revision: bumped when the method's numbers change; records of an older revision are stale.
+        tasks: what it can learn: ``node`` classification over subgraphs, ``graph`` classification over sets.
+        norm: the normalisation its graph models carry by default.
         centralised: one client holds the whole graph.
         evaluates_everywhere: clients' models differ, so each is also evaluated on every client's test nodes.
     """
@@ -40,6 +42,8 @@ class FedAvg(BaseModel):
     title: ClassVar[str] = "FedAvg"
     paper: ClassVar[str] = "mcmahan2017"
     revision: ClassVar[int] = 1
+    tasks: ClassVar[tuple[str, ...]] = ("node", "graph")
+    norm: ClassVar[Literal["none", "batch", "pf"]] = "none"
     centralised: ClassVar[bool] = False
     evaluates_everywhere: ClassVar[bool] = False
 

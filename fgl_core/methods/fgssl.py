@@ -23,6 +23,7 @@ class FGSSL(FedAvg):
 
     title: ClassVar[str] = "FGSSL"
     paper: ClassVar[str] = "huang2023fgssl"
+    tasks: ClassVar[tuple[str, ...]] = ("node",)
 
     name: Literal["fgssl"] = "fgssl"
     lambda_c: float = parameter(1.0, "weight λ_C of the node contrast, FNSC", "decided", ge=0)

@@ -11,6 +11,7 @@ class Global(Local):
     """A single client that holds the whole graph, with as many steps as the federated methods get."""
 
     title: ClassVar[str] = "Global"
+    tasks: ClassVar[tuple[str, ...]] = ("node",)
     centralised: ClassVar[bool] = True
     evaluates_everywhere: ClassVar[bool] = False
 
