@@ -15,7 +15,7 @@ from fgl_core.models import build_model
 from fgl_core.streams import Streams
 from fgl_core.study.execute import build_clients, execute, run_rounds
 from fgl_core.study.measures import balanced_accuracy, best_round, macro_f1, measure
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import NodeSpec, RunSpec
 
 SMALL = {"dataset": "digits-knn", "clients": 3, "hidden": 16, "rounds": 2, "local_epochs": 2}
 
@@ -26,7 +26,7 @@ def same(record: dict) -> dict:
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_a_run_repeats_exactly(method):
-    spec = RunSpec(**SMALL, method={"name": method})
+    spec = NodeSpec(**SMALL, method={"name": method})
     first = execute(spec)
     torch.rand(3), np.random.rand(3)
     second = execute(spec)
@@ -38,14 +38,14 @@ def test_a_run_repeats_exactly(method):
 
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_engines_agree_over_whole_runs(method):
-    spec = RunSpec(**SMALL, method={"name": method})
+    spec = NodeSpec(**SMALL, method={"name": method})
     fast, reference = (execute(spec, engine=engine, dtype="float64") for engine in ("fast", "reference"))
     np.testing.assert_allclose(fast["curves"]["loss"], reference["curves"]["loss"], atol=1e-5)
     assert fast["curves"]["test_correct"] == reference["curves"]["test_correct"]
 
 
 def test_poisoned_test_labels_change_test_accuracy_and_nothing_else():
-    spec = RunSpec(**SMALL, method="fgssl")
+    spec = NodeSpec(**SMALL, method="fgssl")
 
     def outcome(poison: bool):
         clients, partition = build_clients(spec, torch.float32)
@@ -87,7 +87,7 @@ def test_pooled_measures_agree_with_scikit_learn():
 
 
 def test_pooled_accuracy_is_the_clients_counts_over_all_test_nodes():
-    record = execute(RunSpec(**SMALL))
+    record = execute(NodeSpec(**SMALL))
     sizes = [client["test"] for client in record["partition"]["clients"]]
     for correct, accuracy, mean in zip(
         record["curves"]["test_correct"],
@@ -100,7 +100,7 @@ def test_pooled_accuracy_is_the_clients_counts_over_all_test_nodes():
 
 
 def test_a_run_that_diverges_is_a_record():
-    record = execute(RunSpec(**SMALL | {"rounds": 30}, lr=100, weight_decay=1))
+    record = execute(NodeSpec(**SMALL | {"rounds": 30}, lr=100, weight_decay=1))
     assert record["status"] == "diverged"
     assert "not finite" in record["reason"] or "loss" in record["reason"]
     assert len(record["curves"].get("loss", [])) < 30
@@ -108,18 +108,18 @@ def test_a_run_that_diverges_is_a_record():
 
 
 def test_global_evaluation_sees_the_edges_between_clients():
-    union, whole = (execute(RunSpec(**SMALL, evaluation=kind)) for kind in ("union", "global"))
+    union, whole = (execute(NodeSpec(**SMALL, evaluation=kind)) for kind in ("union", "global"))
     assert union["curves"]["loss"] == whole["curves"]["loss"]
     assert union["partition"] == whole["partition"]
     assert union["curves"]["test_correct"] != whole["curves"]["test_correct"]
-    alone = [execute(RunSpec(**SMALL | {"clients": 1}, evaluation=kind)) for kind in ("union", "global")]
+    alone = [execute(NodeSpec(**SMALL | {"clients": 1}, evaluation=kind)) for kind in ("union", "global")]
     assert alone[0]["curves"] == alone[1]["curves"]
 
 
 def test_number_of_clients_and_global_share_the_test_nodes():
     ids = {}
     for clients in (1, 3, 5):
-        spec = RunSpec(**SMALL | {"clients": clients})
+        spec = NodeSpec(**SMALL | {"clients": clients})
         _, partition = build_clients(spec, torch.float32)
         ids[clients] = sum(client["test"] for client in partition["clients"])
     assert len(set(ids.values())) == 1
@@ -127,14 +127,14 @@ def test_number_of_clients_and_global_share_the_test_nodes():
 
 def test_more_clients_than_nodes_is_refused():
     with pytest.raises(InputError, match="client"):
-        execute(RunSpec(dataset="karate", clients=40))
+        execute(NodeSpec(dataset="karate", clients=40))
 
 
 @pytest.mark.parametrize("dataset", ["cora"])
 @pytest.mark.parametrize("method", sorted(METHODS))
 def test_methods_run_on_real_data(real_data, dataset, method):
     real_data(dataset)
-    record = execute(RunSpec(dataset=dataset, rounds=2, method=method))
+    record = execute(NodeSpec(dataset=dataset, rounds=2, method=method))
     assert record["status"] == "done"
     assert record["curves"]["test_accuracy"][-1] > 0.3
 
@@ -159,9 +159,9 @@ def test_spec_names_what_is_allowed():
 
 
 def test_digest_depends_on_every_field_and_not_on_how_it_was_written():
-    base = RunSpec(dataset="cora", method="fgssl")
+    base = NodeSpec(dataset="cora", method="fgssl")
     assert RunSpec.parse(base.model_dump(mode="json")).digest == base.digest
-    assert RunSpec(dataset="cora", method={"name": "fgssl", "tau": 0.1}).digest == base.digest
+    assert NodeSpec(dataset="cora", method={"name": "fgssl", "tau": 0.1}).digest == base.digest
     changes = {"seed": 1, "clients": 7, "rounds": 3, "lr": 0.2, "method": {"name": "fgssl", "tau": 0.2}}
     digests = {
         RunSpec.parse({**base.model_dump(mode="json"), name: value}).digest for name, value in changes.items()
@@ -170,4 +170,4 @@ def test_digest_depends_on_every_field_and_not_on_how_it_was_written():
 
 
 def test_global_is_one_run_whatever_the_number_of_clients():
-    assert RunSpec(method="global", clients=5).digest == RunSpec(method="global", clients=10).digest
+    assert NodeSpec(method="global", clients=5).digest == NodeSpec(method="global", clients=10).digest

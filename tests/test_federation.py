@@ -16,13 +16,13 @@ from fgl_core.methods.fedavg import weighted_mean
 from fgl_core.models import build_model
 from fgl_core.streams import Streams
 from fgl_core.study.execute import build_clients
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import NodeSpec
 
 SGD = partial(torch.optim.SGD, lr=0.1, momentum=0.9, weight_decay=5e-4)
 
 
 def setting(clients: int, seed: int = 0):
-    spec = RunSpec(dataset="karate", clients=clients, seed=seed)
+    spec = NodeSpec(dataset="karate", clients=clients, seed=seed)
     members, _ = build_clients(spec, torch.float64)
     model = build_model(
         "gat",

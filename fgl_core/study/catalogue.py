@@ -99,7 +99,7 @@ def title(study: str) -> str:
 
 
 def _filtered(specs: list[RunSpec], name: str, wanted: list[str], where: str) -> list[RunSpec]:
-    allowed = [field for field in RunSpec.model_fields if field != "task"]
+    allowed = [field for field in type(specs[0]).model_fields if field != "task"]
     if name not in allowed:
         raise unknown("field", name, allowed)
     kept, present = [], set()

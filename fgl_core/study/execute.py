@@ -28,13 +28,13 @@ from fgl_core.partition import (
 )
 from fgl_core.streams import Streams
 from fgl_core.study.measures import best_round, columns, measure, selected
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import NodeSpec
 
 FORMAT = 1
 
 
 def execute(
-    spec: RunSpec,
+    spec: NodeSpec,
     *,
     engine: Literal["fast", "reference"] = "fast",
     dtype: Literal["float32", "float64"] = "float32",
@@ -94,7 +94,7 @@ def execute(
     }
 
 
-def build_clients(spec: RunSpec, dtype: torch.dtype) -> tuple[list[NodeClient], dict[str, Any]]:
+def build_clients(spec: NodeSpec, dtype: torch.dtype) -> tuple[list[NodeClient], dict[str, Any]]:
     """The clients of a run, and what the record says of the partition."""
     streams = Streams(spec.seed)
     dataset = load_node_dataset(spec.dataset, features=spec.features, keep_unlabelled=spec.keep_unlabelled)
@@ -112,7 +112,7 @@ def build_clients(spec: RunSpec, dtype: torch.dtype) -> tuple[list[NodeClient], 
     return node_clients(dataset, parts, spec.evaluation, dtype), partition
 
 
-def run_rounds(spec: RunSpec, clients: list[NodeClient], model: torch.nn.Module) -> Iterator[Round]:
+def run_rounds(spec: NodeSpec, clients: list[NodeClient], model: torch.nn.Module) -> Iterator[Round]:
     """The rounds of a run over given clients."""
     return federate(
         spec.method,

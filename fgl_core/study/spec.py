@@ -24,13 +24,59 @@ from fgl_core.methods import METHODS, Method
 
 
 class RunSpec(BaseModel):
-    """One run of node classification over clients that hold subgraphs.
+    """What every run has, whatever its task: a method, a seed, an identity.
 
     Build one from plain values with :meth:`parse`, which turns every mistake into a one-line
     :class:`~fgl_core.errors.InputError`. Two specs with the same :attr:`digest` are the same run.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
+
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="root of every random stream")
+    method: SerializeAsAny[Method] = Field(default_factory=Method, description="the federated method")
+
+    @field_validator("method", mode="before")
+    @classmethod
+    def _named_method(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = {"name": value}
+        if not isinstance(value, Mapping):
+            return value
+        name = value.get("name", "fedavg")
+        if name not in METHODS:
+            raise unknown("method", name, METHODS)
+        task = cls.model_fields["task"].default
+        if task not in METHODS[name].tasks:
+            allowed = ", ".join(other for other, method in METHODS.items() if task in method.tasks)
+            raise InputError(f"method {name!r} does not do {task} classification: allowed: {allowed}")
+        return METHODS[name](**value)
+
+    @staticmethod
+    def parse(values: Mapping[str, Any]) -> RunSpec:
+        """A spec of the right task from plain values.
+
+        For example ``{"dataset": "cora", "method": {"name": "fgssl", "tau": 0.2}}``.
+
+        Raises:
+            InputError: one line that names the field, what was given, and what is allowed.
+        """
+        try:
+            return NodeSpec(**values)
+        except ValidationError as error:
+            raise InputError(_one_line(error, values)) from None
+
+    def canonical_json(self) -> str:
+        """The spec as JSON with sorted keys and every default written out: what :attr:`digest` hashes."""
+        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
+
+    @cached_property
+    def digest(self) -> str:
+        """SHA-256 of :meth:`canonical_json`, hexadecimal."""
+        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+
+
+class NodeSpec(RunSpec):
+    """One run of node classification over clients that hold subgraphs of one graph."""
 
     task: Literal["node"] = "node"
     dataset: str = Field("cora", description="the graph")
@@ -55,8 +101,6 @@ class RunSpec(BaseModel):
     )
     rounds: int = Field(200, ge=1, le=100_000, description="communication rounds")
     local_epochs: int = Field(4, ge=1, le=1000, description="local epochs in a round, full batch")
-    seed: int = Field(0, ge=0, le=2**31 - 1, description="root of every random stream")
-    method: SerializeAsAny[Method] = Field(default_factory=Method, description="the federated method")
 
     @field_validator("dataset")
     @classmethod
@@ -64,18 +108,6 @@ class RunSpec(BaseModel):
         if name not in NODE_DATASETS:
             raise unknown("dataset", name, NODE_DATASETS)
         return name
-
-    @field_validator("method", mode="before")
-    @classmethod
-    def _named_method(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            value = {"name": value}
-        if not isinstance(value, Mapping):
-            return value
-        name = value.get("name", "fedavg")
-        if name not in METHODS:
-            raise unknown("method", name, METHODS)
-        return METHODS[name](**value)
 
     @model_validator(mode="before")
     @classmethod
@@ -86,27 +118,6 @@ class RunSpec(BaseModel):
         if isinstance(name, str) and name in METHODS and METHODS[name].centralised:
             return {**values, "clients": 1, "partition": "louvain", "evaluation": "union"}
         return values
-
-    @classmethod
-    def parse(cls, values: Mapping[str, Any]) -> RunSpec:
-        """A spec from plain values, e.g. ``{"dataset": "cora", "method": {"name": "fgssl", "tau": 0.2}}``.
-
-        Raises:
-            InputError: one line that names the field, what was given, and what is allowed.
-        """
-        try:
-            return cls(**values)
-        except ValidationError as error:
-            raise InputError(_one_line(error, values)) from None
-
-    def canonical_json(self) -> str:
-        """The spec as JSON with sorted keys and every default written out: what :attr:`digest` hashes."""
-        return json.dumps(self.model_dump(mode="json"), sort_keys=True, separators=(",", ":"))
-
-    @cached_property
-    def digest(self) -> str:
-        """SHA-256 of :meth:`canonical_json`, hexadecimal."""
-        return hashlib.sha256(self.canonical_json().encode()).hexdigest()
 
     @property
     def slug(self) -> str:
@@ -127,5 +138,5 @@ def _one_line(error: ValidationError, values: Mapping[str, Any]) -> str:
             name = next(name for name, method in METHODS.items() if method.__name__ == error.title)
             allowed = [field for field in METHODS[name].model_fields if field != "name"]
             return str(unknown(f"parameter of method {name}", where[-1], allowed))
-        return str(unknown("parameter", where[-1], RunSpec.model_fields))
+        return str(unknown("parameter", where[-1], NodeSpec.model_fields))
     return f"{'.'.join(where)} = {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
