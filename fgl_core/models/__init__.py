@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 #: Name of a backbone → where its class is.
 BACKBONES: dict[str, str] = {
     "gat": "fgl_core.models.gat:GAT",
+    "gcn": "fgl_core.models.gcn:GCN",
+    "sage": "fgl_core.models.sage:GraphSAGE",
 }
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fgl_core.models import ops
@@ -42,7 +43,7 @@ class GATConv(nn.Module):
             [n, out_features].
         """
         if x is None:
-            projected = ops.rows_times(graph.features, self.weight, graph.keep_columns)
+            projected = ops.project(graph.features, self.weight, graph.keep_columns)
         else:
             projected = x @ self.weight
         return ops.attention(graph.adjacency, projected, self.att_source, self.att_target, self.bias)
@@ -87,4 +88,4 @@ class GAT(nn.Module):
             [n, num_classes].
         """
         h = self.encoder(graph)
-        return h, self.classifier(graph, ops.elu_dropout(h, self.dropout, dropout))
+        return h, self.classifier(graph, ops.dropout(F.elu(h), self.dropout, dropout))

@@ -20,7 +20,7 @@ from torch import Tensor
 
 from fgl_core.errors import unknown
 from fgl_core.models.ops import plain
-from fgl_core.models.ops.contrast import Contrast, all_pairs
+from fgl_core.models.ops.pairs import Contrast, all_pairs
 from fgl_core.models.ops.structures import Adjacency, Rows
 
 ENGINES = ("fast", "reference")
@@ -48,7 +48,7 @@ def current_engine() -> str:
     return _engine.get()
 
 
-def rows_times(rows: Rows, weight: Tensor, keep_columns: Tensor | None = None) -> Tensor:
+def project(rows: Rows, weight: Tensor, keep_columns: Tensor | None = None) -> Tensor:
     """Features times weight, ``(x ⊙ keep_columns) W``.
 
     Args:
@@ -97,12 +97,18 @@ def dropout_keep(shape: tuple[int, ...], rate: float, generator: torch.Generator
     return keep.to(torch.uint8), 1 / (1 - rate)
 
 
-def elu_dropout(h: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
-    """ELU, then dropout when a generator is given: ``ELU(h) ⊙ keep / (1 - rate)``."""
+def dropout(x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+    """Dropout when a generator is given, ``x ⊙ keep / (1 - rate)``; else x.
+
+    Args:
+        x: any shape.
+        rate: probability of zeroing, in [0, 1).
+        generator: a stream on the CPU; None turns dropout off.
+    """
     if generator is None or rate == 0:
-        return plain.elu_dropout(h, None, 1.0)
-    keep, scale = dropout_keep(tuple(h.shape), rate, generator)
-    return plain.elu_dropout(h, keep.to(h.device), scale)
+        return x
+    keep, scale = dropout_keep(tuple(x.shape), rate, generator)
+    return x * (keep.to(x.device) * scale).to(x.dtype)
 
 
 def neighbour_divergence(adjacency: Adjacency, z_local: Tensor, z_global: Tensor, omega: float) -> Tensor:
@@ -136,10 +142,10 @@ __all__ = [
     "attention",
     "contrast",
     "current_engine",
+    "dropout",
     "dropout_keep",
-    "elu_dropout",
     "engine",
     "neighbour_divergence",
     "neighbour_sum",
-    "rows_times",
+    "project",
 ]
