@@ -65,6 +65,15 @@ class LocalStep:
 
 
 @dataclass(frozen=True)
+class Preparation:
+    """The clients as a method trains them, and what travelled to make them so, by kind."""
+
+    clients: list[Client]
+    bytes_up: dict[str, int] = field(default_factory=dict)
+    bytes_down: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
 class Update:
     """What one client sends after local training."""
 
@@ -113,7 +122,8 @@ def federate(
     """Train ``clients`` together and yield each round as it ends.
 
     Round t broadcasts, trains, uploads and aggregates; the evaluation after it uses the model that round
-    t + 1 would broadcast. The ledger counts one broadcast and one upload per client and round.
+    t + 1 would broadcast. The ledger counts one broadcast and one upload per client and round; what a method
+    sends before the first round counts in it.
 
     Args:
         model: the initial model; every client starts from a copy of it.
@@ -125,12 +135,14 @@ def federate(
     """
     models = [deepcopy(model) for _ in clients]
     travelling = method.travels(model)
+    prepared = method.prepare(clients, streams)
+    clients = prepared.clients
     server = Server(outbox=[{name: model.state_dict()[name] for name in travelling}] * len(clients))
     optimizers: dict[int, torch.optim.Optimizer] = {}
 
     for number in range(1, rounds + 1):
-        bytes_up: Counter[str] = Counter()
-        bytes_down: Counter[str] = Counter()
+        bytes_up = Counter(prepared.bytes_up if number == 1 else {})
+        bytes_down = Counter(prepared.bytes_down if number == 1 else {})
         losses, updates = [], []
         for index, client in enumerate(clients):
             local = models[index]

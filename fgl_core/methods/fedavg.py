@@ -11,7 +11,8 @@ if TYPE_CHECKING:
     import torch
 
     from fgl_core.clients import Client
-    from fgl_core.federation import LocalStep, Server, Update
+    from fgl_core.federation import LocalStep, Preparation, Server, Update
+    from fgl_core.streams import Streams
 
 
 def parameter(default: Any, description: str, source: str, **bounds: float) -> Any:
@@ -32,6 +33,7 @@ class FedAvg(BaseModel):
         paper: key in ``book/references.bib``.
         revision: bumped when the method's numbers change; records of an older revision are stale.
         tasks: what it can learn: ``node`` classification over subgraphs, ``graph`` classification over sets.
+        backbone: the node model it always uses; None leaves the choice to the run.
         norm: the normalisation its graph models carry by default.
         centralised: one client holds the whole graph.
         evaluates_everywhere: clients' models differ, so each is also evaluated on every client's test nodes.
@@ -43,11 +45,18 @@ class FedAvg(BaseModel):
     paper: ClassVar[str] = "mcmahan2017"
     revision: ClassVar[int] = 1
     tasks: ClassVar[tuple[str, ...]] = ("node", "graph")
+    backbone: ClassVar[str | None] = None
     norm: ClassVar[Literal["none", "batch", "pf"]] = "none"
     centralised: ClassVar[bool] = False
     evaluates_everywhere: ClassVar[bool] = False
 
     name: Literal["fedavg"] = "fedavg"
+
+    def prepare(self, clients: list[Client], streams: Streams) -> Preparation:
+        """What happens before the first round; nothing for FedAvg."""
+        from fgl_core.federation import Preparation
+
+        return Preparation(clients)
 
     def travels(self, model: torch.nn.Module) -> list[str]:
         """Names of the tensors that are shared, parameters and buffers."""

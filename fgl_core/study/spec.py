@@ -111,12 +111,16 @@ class NodeSpec(RunSpec):
 
     @model_validator(mode="before")
     @classmethod
-    def _one_client_where_centralised(cls, values: Any) -> Any:
-        # the whole graph has no partition: Global is one run, whatever the number of clients beside it
+    def _as_the_method_fixes(cls, values: Any) -> Any:
         method = values.get("method")
         name = method.get("name") if isinstance(method, Mapping) else getattr(method, "name", method)
-        if isinstance(name, str) and name in METHODS and METHODS[name].centralised:
-            return {**values, "clients": 1, "partition": "louvain", "evaluation": "union"}
+        if not isinstance(name, str) or name not in METHODS:
+            return values
+        if METHODS[name].centralised:
+            # the whole graph has no partition: Global is one run, whatever the number of clients beside it
+            values = {**values, "clients": 1, "partition": "louvain", "evaluation": "union"}
+        if METHODS[name].backbone:
+            values = {**values, "backbone": METHODS[name].backbone}
         return values
 
     @property
