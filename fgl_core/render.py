@@ -8,19 +8,22 @@ first, against the notebook's cell tagged ``parameters``.
 from __future__ import annotations
 
 import ast
+import io
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
+import tokenize
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
 
 from fgl_core.errors import InputError, unknown
+from fgl_core.pages import write_tables
 
 CELL_TIMEOUT = 900  # seconds for one cell of the book, whose notebooks compute nothing long
 ANNOTATIONS = {kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict)} | {
@@ -44,6 +47,7 @@ class Parameter:
     name: str
     annotation: str
     default: Any
+    meaning: str = ""  # the comment behind it
 
     def parse(self, text: str) -> Any:
         """The value written as ``text`` on a command line.
@@ -85,9 +89,17 @@ def parameters_of(notebook: Path) -> dict[str, Parameter]:
         raise InputError(
             f"{notebook}: {len(cells)} cells are tagged 'parameters'; a notebook needs exactly one"
         )
+    tokens = tokenize.generate_tokens(io.StringIO(cells[0]).readline)
     try:
-        found = [_parameter(node) for node in ast.parse(cells[0]).body if not _is_import(node)]
-    except (SyntaxError, ValueError) as error:
+        comments = {
+            token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT
+        }
+        found = [
+            replace(_parameter(node), meaning=comments.get(node.end_lineno, ""))
+            for node in ast.parse(cells[0]).body
+            if not _is_import(node)
+        ]
+    except (SyntaxError, tokenize.TokenError, ValueError) as error:
         raise InputError(
             f"{notebook}: {error} in the parameters cell; write 'name: type = plain value  # what it is'"
         ) from None
@@ -138,7 +150,7 @@ def render(notebook: Path, parameters: dict[str, str], output: Path | None = Non
             raise unknown(f"parameter of {notebook.name}", name, declared)
         values[name] = declared[name].parse(text)
     if output is None:
-        root = project_root(notebook)
+        root = book_root(notebook)
         output = root / "_build" / "rendered" / notebook.relative_to(root)
     output = Path(output).resolve()
     if output == notebook:
@@ -162,7 +174,7 @@ def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
     Raises:
         NotebookFailed: when a cell of a notebook raises.
     """
-    root = root or project_root(Path.cwd())
+    root = root or book_root(Path.cwd())
     out = out or root / "_build" / "source"
     pages = list(_pages(root))  # every name is checked before anything runs
     shutil.rmtree(out, ignore_errors=True)
@@ -171,7 +183,11 @@ def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
         shutil.copy(root / name, out / name)
     shutil.copytree(root / "book", out / "book")
 
+    shutil.copytree(  # pages show code straight from these files
+        root / "fgl_core", out / "fgl_core", ignore=shutil.ignore_patterns("__pycache__")
+    )
     notebooks = [page for page in pages if page.suffix == ".ipynb"]
+    write_tables(out / "book" / "_generated", notebooks, root)
     for number, page in enumerate(notebooks, start=1):
         print(f"[{number}/{len(notebooks)}] {page} ...", end=" ", flush=True)
         start = time.perf_counter()
@@ -189,17 +205,22 @@ def build_book(root: Path | None = None) -> Path:
         NotebookFailed: when a notebook fails.
         BookFailed: when Jupyter Book reports an error or a warning.
     """
-    root = root or project_root(Path.cwd())
+    root = root or book_root(Path.cwd())
     source = stage_book(root=root)
     fresh = root / "_build" / "new"
     shutil.rmtree(fresh, ignore_errors=True)
-    command = ["build", str(source), "--path-output", str(fresh), "-W", "-n", "--keep-going", "--all"]
+    command = ["build", str(source), "--path-output", str(fresh), "-W", "-n", "--keep-going", "--all", "-q"]
     # Jupyter Book has no `python -m`; its command line is this function.
     entry = "from jupyter_book.cli.main import main; main()"
-    finished = subprocess.run([sys.executable, "-c", entry, *command], check=False)
+    print("[jupyter-book] ...", end=" ", flush=True)
+    start = time.perf_counter()
+    finished = subprocess.run(
+        [sys.executable, "-c", entry, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
     if finished.returncode != 0:
         shutil.rmtree(fresh, ignore_errors=True)
-        raise BookFailed("the book was not built: Jupyter Book's messages above say why")
+        raise BookFailed(f"the book was not built\n{finished.stdout}")
+    print(f"{time.perf_counter() - start:.0f} s")
     html = root / "_build" / "html"
     shutil.rmtree(html, ignore_errors=True)
     (fresh / "_build" / "html").rename(html)
@@ -207,7 +228,7 @@ def build_book(root: Path | None = None) -> Path:
     return html / "index.html"
 
 
-def project_root(start: Path) -> Path:
+def book_root(start: Path) -> Path:
     """The nearest folder at or above ``start`` that holds ``_toc.yml``."""
     for folder in (start, *start.parents):
         if (folder / "_toc.yml").is_file():

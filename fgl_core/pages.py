@@ -1,0 +1,119 @@
+"""Tables of the book that come from the code: datasets, methods, notebooks. MyST, included by prose pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from pathlib import Path
+
+#: Nodes and edges as FGSSL's section 4.1 counts them.
+PAPER_COUNTS = {"cora": (2708, 5429), "citeseer": (3312, 4732), "pubmed": (19717, 44338)}
+BADGES = {"stated": "success", "inferred": "info", "decided": "warning"}
+
+
+def write_tables(folder: Path, notebooks: Iterable[Path], root: Path) -> None:
+    """Write each table as a file of its own into ``folder``.
+
+    Args:
+        notebooks: the book's notebooks, relative to ``root``.
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    for name, text in {
+        "datasets": dataset_table(),
+        "paper_counts": paper_counts(),
+        "methods": method_tables(),
+        "notebooks": notebook_tables(notebooks, root),
+    }.items():
+        (folder / f"{name}.md").write_text(text, encoding="utf-8")
+
+
+def dataset_table() -> str:
+    """Every data set of the registry with its counts, licence and citation."""
+    from fgl_core.datasets.registry import entries
+
+    kinds = ("nodes", "edges", "graphs", "features", "classes")
+    sections = []
+    for task, heading in (("node", "Node classification"), ("graph", "Graph classification")):
+        chosen = {name: entry for name, entry in entries().items() if entry.task == task}
+        if not chosen:
+            continue
+        counted = [kind for kind in kinds if any(kind in entry.counts for entry in chosen.values())]
+        counts = [
+            [f"`{name}`", entry.title, *(_thousands(entry.counts.get(kind)) for kind in counted)]
+            for name, entry in chosen.items()
+        ]
+        origins = [[f"`{name}`", entry.licence, entry.citation] for name, entry in chosen.items()]
+        sections += [
+            f"## {heading}",
+            _table(["name", "what it is", *counted], counts),
+            _table(["name", "licence", "please cite"], origins),
+        ]
+    return "\n\n".join(sections) + "\n"
+
+
+def paper_counts() -> str:
+    """The paper's counts of nodes and edges beside the registry's."""
+    from fgl_core.datasets.registry import entries
+
+    rows = [
+        [f"`{name}`", *map(_thousands, (nodes, here["nodes"], edges, here["edges"]))]
+        for name, (nodes, edges) in PAPER_COUNTS.items()
+        for here in [entries()[name].counts]
+    ]
+    return _table(["", "nodes in the paper", "nodes here", "edges in the paper", "edges here"], rows) + "\n"
+
+
+def method_tables() -> str:
+    """Every method with its own parameters, their defaults, and where each default comes from."""
+    from fgl_core.methods import METHODS
+
+    sections = []
+    for name, method in METHODS.items():
+        inherited = method.__mro__[1].model_fields
+        fields = {
+            key: field
+            for key, field in method.model_fields.items()
+            if key != "name" and (key not in inherited or field is not inherited[key])
+        }
+        cited = f" {{cite}}`{method.paper}`" if "paper" in vars(method) else ""
+        heading = f"**{method.title}** (`--method {name}`){cited}"
+        if not fields:
+            sections.append(f"{heading}: no parameter of its own.")
+            continue
+        rows = [
+            [f"`--{key.replace('_', '-')}`", f"`{field.default}`", field.description, _source(field)]
+            for key, field in fields.items()
+        ]
+        sections.append(f"{heading}\n\n" + _table(["flag", "default", "what it is", "source"], rows))
+    return "\n\n".join(sections) + "\n"
+
+
+def notebook_tables(notebooks: Iterable[Path], root: Path) -> str:
+    """Every notebook of the book with the parameters that ``fgl render`` accepts."""
+    from fgl_core.render import parameters_of
+
+    sections = []
+    for notebook in notebooks:
+        rows = [
+            [f"`{name}`", f"`{parameter.annotation}`", f"`{parameter.default!r}`", parameter.meaning]
+            for name, parameter in parameters_of(root / notebook).items()
+        ]
+        sections.append(
+            f"`{notebook.as_posix()}`\n\n" + _table(["parameter", "type", "default", "what it is"], rows)
+        )
+    return "\n\n".join(sections) + "\n"
+
+
+def _source(field: object) -> str:
+    mark, _, detail = field.json_schema_extra["source"].partition(",")
+    mark, _, reason = mark.partition(";")
+    badge = f"{{bdg-{BADGES[mark]}}}`{mark}`" if mark in BADGES else mark
+    return f"{badge} {(reason or detail).strip()}".strip()
+
+
+def _thousands(count: int | None) -> str:
+    return "" if count is None else f"{count:,}".replace(",", "\N{NARROW NO-BREAK SPACE}")
+
+
+def _table(head: list[str], rows: Iterable[list[str]]) -> str:
+    lines = [head, ["---"] * len(head), *rows]
+    return "\n".join("| " + " | ".join(cell.replace("|", "\\|") for cell in line) + " |" for line in lines)
