@@ -1,7 +1,7 @@
 """The studies: each a function from a profile to its runs.
 
-A study says what is run, not what is shown. Add one by writing a function and naming it in :data:`STUDIES`; the
-first line of its docstring is its title.
+A study says what is run, not what is shown. Add one by writing a function and naming it in :data:`STUDIES`;
+the first line of its docstring is its title.
 """
 
 from __future__ import annotations
@@ -74,9 +74,9 @@ def study_specs(study: str, profile: str, only: Mapping[str, Iterable[Any]] | No
     """The runs of a study.
 
     Args:
-        only: keep runs whose field has one of these values, e.g. ``{"dataset": ["cora"], "clients": [5, 10]}``.
-            Values may be written as text. A run on the whole graph has no number of clients: it stands beside
-            every number, and ``clients`` does not filter it.
+        only: keep runs whose field has one of these values, e.g. ``{"dataset": ["cora"], "clients": [5,
+            10]}``. Values may be written as text. A run on the whole graph has no number of clients: it
+            stands beside every number, and ``clients`` does not filter it.
 
     Raises:
         InputError: unknown study, profile, field, or a value that no run of the study has.
@@ -113,5 +113,5 @@ def _filtered(specs: list[RunSpec], name: str, wanted: list[str], where: str) ->
     for value in wanted:
         if value not in map(str, present):
             listed = ", ".join(map(str, sorted(present)))
-            raise InputError(f"no run of {where} has {name}={value}; it has: {listed}")
+            raise InputError(f"no run of {where}, has {name}={value}; it has: {listed}")
     return kept

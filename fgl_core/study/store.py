@@ -1,8 +1,8 @@
 """Records of runs: one JSON file per run, written atomically, read without torch.
 
-Studies write ``data/results/<study>/<slug>.json``, which git keeps; single runs write ``data/runs/<slug>.json``,
-which it ignores. A record is found by the digest of its spec, whatever study computed it, so that a run that
-two studies share is computed once.
+Studies write ``data/results/<study>/<slug>.json``, which git keeps; single runs write
+``data/runs/<slug>.json``, which it ignores. A record is found by the digest of its spec, whatever study
+computed it, so that a run that two studies share is computed once.
 """
 
 from __future__ import annotations
@@ -146,8 +146,8 @@ class Store:
     def load(self, *folders: Path) -> dict[str, Record]:
         """The records below ``folders`` (all studies' if none is given) by the digest of their spec.
 
-        When a run was recorded more than once, a settled record beats others, then the newest wins. Files that
-        are not records are left out with a :class:`RecordWarning`.
+        When a run was recorded more than once, a settled record beats others, then the newest wins. Files
+        that are not records are left out with a :class:`RecordWarning`.
         """
         found: dict[str, Record] = {}
         for folder in folders or (self.results,):

@@ -1,0 +1,172 @@
+"""What a study has so far: the runs it wants, the records there are, and what is missing."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import sys
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from fgl_core.errors import InputError, unknown
+from fgl_core.study.catalogue import PROFILES, STUDIES, study_specs
+from fgl_core.study.spec import RunSpec
+from fgl_core.study.store import Record, Store, newest
+
+AUTOMATIC = ("paper", "lite")  # the more demanding first; power holds only the cheap cells
+COMPUTE = ("no", "missing")
+
+
+@dataclass(frozen=True)
+class Results:
+    """The runs of a study, or of a part of it, and the records found for them.
+
+    Attributes:
+        specs: the runs that are wanted.
+        found: records of those runs by digest, stale and failed ones included.
+        only: the part of the study, as given to :func:`fgl_core.study.catalogue.study_specs`.
+    """
+
+    study: str
+    profile: str
+    specs: list[RunSpec]
+    found: Mapping[str, Record]
+    only: Mapping[str, list[Any]] = field(default_factory=dict)
+
+    def record(self, spec: RunSpec) -> Record | None:
+        """The record of a run, done or diverged; None if it is missing, failed or stale."""
+        record = self.found.get(spec.digest)
+        return record if record is not None and record.settled else None
+
+    @property
+    def shown(self) -> list[Record]:
+        """The records that tables may use."""
+        return [record for spec in self.specs if (record := self.record(spec))]
+
+    @property
+    def missing(self) -> list[RunSpec]:
+        """The runs to compute: never run, failed, or by an older revision of the method."""
+        return [spec for spec in self.specs if self.record(spec) is None]
+
+    def having(self, status: str) -> list[Record]:
+        """The present records of this status: ``done``, ``diverged`` or ``failed``."""
+        return [record for record in self.found.values() if not record.stale and record.status == status]
+
+    @property
+    def stale(self) -> list[Record]:
+        """Records of another revision of their method; no table uses them."""
+        return [record for record in self.found.values() if record.stale]
+
+    @property
+    def command(self) -> str:
+        """The command that fills what is missing."""
+        words = ["fgl", "study", "run", self.study, "--profile", self.profile]
+        for name, values in self.only.items():
+            words += ["--only", f"{name}={','.join(map(str, values))}"]
+        return shlex.join(words)
+
+    def stamp(self) -> str:
+        """Where the numbers come from, in Markdown: newest record, runs shown, runs missing."""
+        last = newest(self.shown)
+        parts = [f"Profile {self.profile}: {len(self.shown)} of {len(self.specs)} runs shown."]
+        if last is not None:
+            commit = f"commit `{last.commit}`" if last.commit else "outside a checkout"
+            parts.append(f"Newest record: {last.date[:10] or 'no date'}, {commit}.")
+        for label, records in (("stale", self.stale), ("failed", self.having("failed"))):
+            if records:
+                parts.append(f"{len(records)} {label} and not used.")
+        if self.missing:
+            parts.append(f"{len(self.missing)} missing; `{self.command}` fills them.")
+        return " ".join(parts)
+
+
+def open_results(
+    study: str,
+    profile: str = "auto",
+    *,
+    only: Mapping[str, Any] | None = None,
+    compute: str = "no",
+    store: Store | None = None,
+) -> Results:
+    """The results of a study; what a notebook reads.
+
+    Args:
+        profile: ``auto`` takes ``FGL_PROFILE`` if set, else the best profile with committed records.
+        only: a part of the study: by field a value, a list of values, or None for all.
+        compute: ``missing`` computes first what is missing, one run after the other, with a progress bar. The
+            smoke profile always does, silently: its runs on embedded data take seconds and are not committed.
+
+    Raises:
+        InputError: an unknown name or value; with ``missing``, data that cannot be had or an unwritable
+            folder.
+    """
+    if compute not in COMPUTE:
+        raise unknown("value of compute", compute, COMPUTE)
+    store = store or Store()
+    profile = resolve_profile(study, profile, store)
+    part = {name: _listed(values) for name, values in (only or {}).items() if values is not None}
+    results = collect(study, profile, part, store)
+    if results.missing and (compute == "missing" or profile == "smoke"):
+        from fgl_core.study.sweep import sweep
+
+        sweep(
+            results.missing,
+            store.folder(study, profile),
+            known=store.available(profile).values(),
+            progress=sys.stdout if compute == "missing" else None,
+        )
+        results = collect(study, profile, part, store)
+    return results
+
+
+def collect(study: str, profile: str, only: Mapping[str, list[Any]], store: Store) -> Results:
+    """What the store holds of a study under a profile, as it is."""
+    specs = study_specs(study, profile, only)
+    records = store.available(profile)
+    found = {spec.digest: records[spec.digest] for spec in specs if spec.digest in records}
+    return Results(study, profile, specs, found, only)
+
+
+def resolve_profile(study: str, profile: str, store: Store) -> str:
+    """The profile meant by ``auto``; any other name stands for itself.
+
+    The best profile is the more demanding one of which at least half the runs are recorded; if there is none,
+    the one recorded to the largest part; without any record, ``smoke``.
+    """
+    if study not in STUDIES:
+        raise unknown("study", study, STUDIES)
+    if profile == "auto":
+        profile = os.environ.get("FGL_PROFILE") or "auto"
+    if profile != "auto":
+        if profile not in PROFILES:
+            raise unknown("profile", profile, ["auto", *PROFILES])
+        return profile
+    shares = {}
+    for name in AUTOMATIC:
+        results = collect(study, name, {}, store)
+        shares[name] = len(results.shown) / len(results.specs)
+        if shares[name] >= 0.5:
+            return name
+    best = max(shares, key=lambda name: shares[name])
+    return best if shares[best] > 0 else "smoke"
+
+
+def parse_only(filters: Iterable[str]) -> dict[str, list[str]]:
+    """``["dataset=cora", "clients=5,10"]`` as a mapping.
+
+    Raises:
+        InputError: a filter that is not of the form ``field=value,value``.
+    """
+    parsed: dict[str, list[str]] = {}
+    for text in filters:
+        name, equals, values = text.partition("=")
+        listed = [value.strip() for value in values.split(",") if value.strip()]
+        if not equals or not listed:
+            raise InputError(f"--only {text}: write field=value or field=value,value, e.g. dataset=cora")
+        parsed.setdefault(name.strip().replace("-", "_"), []).extend(listed)
+    return parsed
+
+
+def _listed(values: Any) -> list[Any]:
+    return [values] if isinstance(values, str | int | float) else list(values)

@@ -1,0 +1,271 @@
+"""Tables of records: one row per run, one row per cell of a comparison, and both as a reader sees them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from math import isnan, nan
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from fgl_core.methods import METHODS
+from fgl_core.study.results import Results
+from fgl_core.study.spec import RunSpec
+from fgl_core.study.statistics import detectable_difference, holm, mean_std, paired_interval
+from fgl_core.study.store import Record
+
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
+
+OWN, EVERYWHERE = "test_accuracy", "everywhere_test_accuracy"
+LEVEL = 0.05
+
+
+def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
+    """One row per run: its fields, the method's own as ``method.tau`` and so on, and what came out.
+
+    Accuracies are fractions, at the best-validation round and at the last; bytes are summed over clients and
+    rounds.
+    """
+    return pd.DataFrame([_row(record) for record in records])
+
+
+def curves_frame(results: Results, measure: str = OWN) -> pd.DataFrame:
+    """One row per run and round: dataset, clients, method (its label), seed, round (from 1), value.
+
+    A run on the whole graph appears beside every number of clients.
+    """
+    rows = [
+        {"dataset": spec.dataset, "clients": clients, "method": label, "seed": spec.seed, "round": number,
+         "value": value}
+        for clients, label, spec in _placed(results.specs)
+        if (record := results.record(spec))
+        for number, value in enumerate(record.data["curves"].get(measure, ()), start=1)
+    ]  # fmt: skip
+    return pd.DataFrame(rows, columns=["dataset", "clients", "method", "seed", "round", "value"])
+
+
+@dataclass(frozen=True)
+class Cell:
+    """All seeds of one method at one place of the table, by one measure."""
+
+    dataset: str
+    clients: int
+    label: str
+    method: str
+    measure: str
+    specs: list[RunSpec]
+
+    def values(self, results: Results) -> dict[int, float]:
+        """The measure at the best-validation round of each finished run, by seed."""
+        found = ((spec.seed, results.record(spec)) for spec in self.specs)
+        return {
+            seed: record.data["best"][self.measure]
+            for seed, record in found
+            if record is not None and record.status == "done"
+        }
+
+    def counts(self, results: Results) -> dict[str, int]:
+        """How many seeds diverged, failed, or have only a stale record."""
+        records = [record for spec in self.specs if (record := results.found.get(spec.digest))]
+        return {
+            "diverged": sum(record.status == "diverged" and not record.stale for record in records),
+            "failed": sum(record.status == "failed" and not record.stale for record in records),
+            "stale": sum(record.stale for record in records),
+        }
+
+
+def cells(results: Results) -> list[Cell]:
+    """The cells of the comparison, in the study's order. Local has two: own test nodes, and everyone's."""
+    grouped: dict[tuple[str, int, str], list[RunSpec]] = {}
+    for clients, label, spec in _placed(results.specs):
+        grouped.setdefault((spec.dataset, clients, label), []).append(spec)
+    found = []
+    for (dataset, clients, label), specs in grouped.items():
+        method = specs[0].method.name
+        if METHODS[method].evaluates_everywhere:
+            found.append(Cell(dataset, clients, f"{label}, own test nodes", method, OWN, specs))
+            found.append(Cell(dataset, clients, f"{label}, all test nodes", method, EVERYWHERE, specs))
+        else:
+            found.append(Cell(dataset, clients, label, method, OWN, specs))
+    return found
+
+
+def comparison(results: Results, baseline: str = "fedavg") -> pd.DataFrame:
+    """One row per cell: how accurate, and how different from the baseline, seed by seed.
+
+    Columns: dataset, clients, method (its label), name; seeds (wanted), n (used), diverged, failed, stale;
+        mean, std
+    of the accuracy; difference, low, high (95 % t interval of the paired differences), p, p_holm (Holm over
+    all rows of this table), pairs, detectable (the difference found with probability 0.8); best.
+
+    ``best`` marks the most accurate federated or local row of a column (dataset, number of clients) if no row
+    there is missing and its advantage over the baseline holds after Holm's correction at 5 %.
+    """
+    all_cells = cells(results)
+    references = {
+        (cell.dataset, cell.clients): cell.values(results) for cell in all_cells if cell.method == baseline
+    }
+    rows = []
+    for cell in all_cells:
+        values = cell.values(results)
+        mean, std = mean_std(list(values.values()))
+        reference = {} if cell.method == baseline else references.get((cell.dataset, cell.clients), {})
+        differences = [values[seed] - reference[seed] for seed in sorted(values.keys() & reference.keys())]
+        interval = paired_interval(differences)
+        spread = mean_std(differences)[1]
+        rows.append(
+            {
+                "dataset": cell.dataset,
+                "clients": cell.clients,
+                "method": cell.label,
+                "name": cell.method,
+                "seeds": len(cell.specs),
+                "n": len(values),
+                **cell.counts(results),
+                "mean": mean,
+                "std": std,
+                "difference": interval.mean,
+                "low": interval.low if len(differences) > 1 else nan,
+                "high": interval.high if len(differences) > 1 else nan,
+                "p": interval.p,
+                "pairs": len(differences),
+                "detectable": detectable_difference(spread, len(differences)),
+            }
+        )
+    frame = pd.DataFrame(rows)
+    frame["p_holm"] = holm(list(frame["p"]))
+    frame["best"] = _best(frame)
+    return frame
+
+
+def accuracy_table(frame: pd.DataFrame) -> Styler:
+    """Mean ± standard deviation of the test accuracy in per cent; the best of a column in bold.
+
+    Args:
+        frame: from :func:`comparison`.
+    """
+    return _styled(
+        frame, frame.apply(_accuracy_text, axis=1), "Test accuracy in %, mean ± standard deviation"
+    )
+
+
+def difference_table(frame: pd.DataFrame) -> Styler:
+    """Paired difference to the baseline in percentage points with its 95 % interval."""
+    rows = frame[frame.groupby("method")["pairs"].transform("max") > 0]
+    if rows.empty:
+        rows = frame
+    text = rows.apply(_difference_text, axis=1)
+    return _styled(rows, text, "Difference to FedAvg in percentage points, 95 % interval")
+
+
+def _placed(specs: list[RunSpec]) -> Iterator[tuple[int, str, RunSpec]]:
+    """Each run with its place: number of clients and label. The whole graph stands beside every number."""
+    numbers: dict[str, dict[int, None]] = {}
+    for spec in specs:
+        if not METHODS[spec.method.name].centralised:
+            numbers.setdefault(spec.dataset, {})[spec.clients] = None
+    labels = _labels(specs)
+    for spec in specs:
+        if METHODS[spec.method.name].centralised:
+            for clients in numbers.get(spec.dataset, {spec.clients: None}):
+                yield clients, labels[spec.digest], spec
+        else:
+            yield spec.clients, labels[spec.digest], spec
+
+
+def _labels(specs: list[RunSpec]) -> dict[str, str]:
+    """The method's title, and whatever else tells its runs apart besides dataset, clients and seed."""
+    fields = {spec.digest: _fields(spec) for spec in specs}
+    varied: dict[str, dict[str, set[str]]] = {}
+    for spec in specs:
+        for name, value in fields[spec.digest].items():
+            varied.setdefault(spec.method.name, {}).setdefault(name, set()).add(str(value))
+    labels = {}
+    for spec in specs:
+        own = varied[spec.method.name]
+        parts = [f"{name} {value}" for name, value in fields[spec.digest].items() if len(own[name]) > 1]
+        labels[spec.digest] = ", ".join([METHODS[spec.method.name].title, *parts])
+    return labels
+
+
+def _fields(spec: RunSpec) -> dict[str, Any]:
+    placed = {"task", "dataset", "clients", "seed", "method"}
+    fields = {name: value for name, value in spec.model_dump().items() if name not in placed}
+    return fields | {name: value for name, value in spec.method.model_dump().items() if name != "name"}
+
+
+def _row(record: Record) -> dict[str, Any]:
+    fields = record.spec.model_dump(mode="json")
+    method = fields.pop("method")
+    data = record.data
+    measured = {
+        f"{moment}_{name}": value
+        for moment in ("best", "last")
+        for name, value in (data.get(moment) or {}).items()
+        if not isinstance(value, list)
+    }
+    sent = {
+        f"bytes_{way}": sum(sum(rounds) for rounds in kinds.values())
+        for way, kinds in (data.get("bytes") or {}).items()
+    }
+    return {
+        **fields,
+        "method": method.pop("name"),
+        **{f"method.{name}": value for name, value in method.items()},
+        "status": record.status,
+        "stale": record.stale,
+        **measured,
+        **sent,
+        "seconds": record.seconds,
+        "commit": record.commit,
+        "date": record.date,
+        "digest": data["digest"],
+    }
+
+
+def _best(frame: pd.DataFrame) -> pd.Series:
+    best = pd.Series(False, index=frame.index)
+    competing = ~frame["name"].map(lambda name: METHODS[name].centralised)
+    for _, column in frame[competing].groupby(["dataset", "clients"]):
+        if (column["n"] > 0).all():
+            row = column["mean"].idxmax()
+            best[row] = bool(column["difference"][row] > 0 and column["p_holm"][row] < LEVEL)
+    return best
+
+
+def _accuracy_text(row: pd.Series) -> str:
+    notes = [f"{row['n']} of {row['seeds']}"]
+    notes += [f"{row[kind]} {kind}" for kind in ("diverged", "failed", "stale") if row[kind]]
+    note = f" ({', '.join(notes)})"
+    if row["n"] == 0:
+        return "missing" + note
+    spread = "" if isnan(row["std"]) else f" ± {100 * row['std']:.1f}"
+    return f"{100 * row['mean']:.1f}{spread}" + (note if row["n"] < row["seeds"] else "")
+
+
+def _difference_text(row: pd.Series) -> str:
+    if row["pairs"] == 0:
+        return "missing"
+    text = f"{100 * row['difference']:+.1f}"
+    if not isnan(row["low"]):
+        text += f" [{100 * row['low']:+.1f}, {100 * row['high']:+.1f}]"
+    return text
+
+
+def _styled(frame: pd.DataFrame, text: pd.Series, caption: str) -> Styler:
+    wide = _wide(frame, text).fillna("")
+    bold = _wide(frame, frame["best"]).reindex_like(wide).eq(True)
+    styler = wide.style.set_uuid("table").set_caption(caption)
+    return styler.apply(lambda _: bold.map(lambda best: "font-weight: bold" if best else ""), axis=None)
+
+
+def _wide(frame: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
+    """Rows dataset and method, columns numbers of clients, in the order of ``frame``."""
+    long = frame[["dataset", "method", "clients"]].assign(value=values)
+    wide = long.pivot(index=["dataset", "method"], columns="clients", values="value")
+    order = pd.MultiIndex.from_frame(long[["dataset", "method"]].drop_duplicates())
+    wide = wide.reindex(order)[sorted(wide.columns)]
+    wide.columns = [f"{number} clients" for number in wide.columns]
+    return wide

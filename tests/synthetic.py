@@ -1,0 +1,51 @@
+"""Records without training, for tests of what reads them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from fgl_core.study.spec import RunSpec
+
+
+def synthetic_record(
+    spec: RunSpec, test: float = 0.8, *, date: str = "2026-01-02T03:04:05+00:00"
+) -> dict[str, Any]:
+    """A finished run of ``spec`` whose best round is its last and has the test accuracy ``test``."""
+    rounds = spec.rounds
+    climb = [round(test * (number + 1) / rounds, 5) for number in range(rounds)]
+    names = (
+        "val_accuracy",
+        "test_accuracy",
+        "local_val_accuracy",
+        "local_test_accuracy",
+        "test_accuracy_client_mean",
+    )
+    names += tuple(
+        f"{split}_{kind}" for split in ("val", "test") for kind in ("macro_f1", "balanced_accuracy")
+    )
+    curves: dict[str, list[Any]] = {"loss": [round(2.0 - value, 5) for value in climb]}
+    curves |= {name: list(climb) for name in names}
+    for split in ("val", "test"):
+        curves[f"{split}_correct"] = [[300 + number] * spec.clients for number in range(rounds)]
+    if spec.method.evaluates_everywhere:
+        curves["everywhere_test_accuracy"] = [round(value / 2, 5) for value in climb]
+    last = {"round": rounds, **{name: values[-1] for name, values in curves.items()}}
+    return {
+        "format": 1,
+        "spec": spec.model_dump(mode="json"),
+        "digest": spec.digest,
+        "revision": spec.method.revision,
+        "status": "done",
+        "reason": None,
+        "partition": {
+            "hash": "0" * 64,
+            "clients": [{"nodes": 10, "edges": 9, "train": 6, "val": 2, "test": 2}] * spec.clients,
+            "edges_lost": 3,
+        },
+        "curves": curves,
+        "best": last,
+        "last": last,
+        "bytes": {way: {"model": [3_694_900 * spec.clients] * rounds} for way in ("up", "down")},
+        "timing": {"seconds": 2.0, "seconds_per_round": round(2.0 / rounds, 4)},
+        "environment": {"versions": {}, "cpu": "", "commit": "abcdef123456", "date": date, "engine": "fast"},
+    }
