@@ -1,0 +1,50 @@
+"""What can be learned from: the citation networks, and small data that comes with the libraries.
+
+:mod:`fgl_core.datasets.sources` says where bytes come from, ``data/registry.toml`` which bytes are right.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Literal
+
+from fgl_core.datasets.embedded import EMBEDDED, GraphDataset, digits_graphs
+from fgl_core.datasets.node import NodeDataset, row_normalised
+from fgl_core.datasets.registry import entry
+from fgl_core.datasets.transfer import Progress
+from fgl_core.errors import unknown
+
+NODE_DATASETS: tuple[str, ...] = ("cora", "citeseer", "pubmed", "digits-knn", "karate")
+
+__all__ = ["NODE_DATASETS", "GraphDataset", "NodeDataset", "digits_graphs", "load_node_dataset"]
+
+
+def load_node_dataset(
+    name: str,
+    *,
+    features: Literal["raw", "row"] = "raw",
+    keep_unlabelled: bool = False,
+    progress: Progress | None = None,
+) -> NodeDataset:
+    """Load a dataset for node classification; fetch and check its files first where needed.
+
+    Args:
+        name: one of :data:`NODE_DATASETS`.
+        features: ``raw`` as published, ``row`` scaled so that every node's features sum to 1.
+        keep_unlabelled: keep Citeseer's 15 nodes without features and label, as nodes of class 0.
+        progress: called while bytes arrive, with what is moving, the bytes moved, and how many there will be.
+
+    Raises:
+        InputError: an unknown name, data that cannot be had, or a damaged file.
+    """
+    if name not in NODE_DATASETS:
+        raise unknown("dataset for node classification", name, NODE_DATASETS)
+    if features not in ("raw", "row"):
+        raise unknown("kind of features", features, ("raw", "row"))
+    if name in EMBEDDED:
+        dataset = EMBEDDED[name]()
+    else:
+        from fgl_core.datasets.citation import load_citation
+
+        dataset = load_citation(entry(name), keep_unlabelled=keep_unlabelled, progress=progress)
+    return replace(dataset, x=row_normalised(dataset.x)) if features == "row" else dataset
