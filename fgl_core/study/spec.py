@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import cached_property
 from typing import Any, Literal
 
@@ -49,7 +49,11 @@ class RunSpec(BaseModel):
         if task not in METHODS[name].tasks:
             allowed = ", ".join(other for other, method in METHODS.items() if task in method.tasks)
             raise InputError(f"method {name!r} does not do {task} classification: allowed: {allowed}")
-        return METHODS[name](**value)
+        try:
+            return METHODS[name](**value)
+        except ValidationError as error:
+            fields = METHODS[name].model_fields.keys() - {"name"}
+            raise _one_line(error, f"parameter of method {name}", fields) from None
 
     @staticmethod
     def parse(values: Mapping[str, Any]) -> RunSpec:
@@ -63,7 +67,7 @@ class RunSpec(BaseModel):
         try:
             return NodeSpec(**values)
         except ValidationError as error:
-            raise InputError(_one_line(error, values)) from None
+            raise _one_line(error, "parameter", NodeSpec.model_fields) from None
 
     def canonical_json(self) -> str:
         """The spec as JSON with sorted keys and every default written out: what :attr:`digest` hashes."""
@@ -129,18 +133,13 @@ class NodeSpec(RunSpec):
         return f"{self.dataset}-m{self.clients}-{self.method.name}-s{self.seed}-{self.digest[:12]}"
 
 
-def _one_line(error: ValidationError, values: Mapping[str, Any]) -> str:
+def _one_line(error: ValidationError, kind: str, fields: Iterable[str]) -> InputError:
+    """The first of pydantic's complaints, in the user's words."""
     first = error.errors(include_url=False)[0]
-    where = [str(part) for part in first["loc"]]
     cause = first.get("ctx", {}).get("error")
     if isinstance(cause, InputError):
-        return str(cause)
-    if isinstance(cause, ValidationError):  # raised by the method's own model
-        return _one_line(cause, values)
+        return cause
+    where = ".".join(str(part) for part in first["loc"])
     if first["type"] == "extra_forbidden":
-        if error.title in {method.__name__ for method in METHODS.values()}:
-            name = next(name for name, method in METHODS.items() if method.__name__ == error.title)
-            allowed = [field for field in METHODS[name].model_fields if field != "name"]
-            return str(unknown(f"parameter of method {name}", where[-1], allowed))
-        return str(unknown("parameter", where[-1], NodeSpec.model_fields))
-    return f"{'.'.join(where)} = {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}"
+        return unknown(kind, where, fields)
+    return InputError(f"{where} = {first['input']!r}: {first['msg'][0].lower()}{first['msg'][1:]}")
