@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fgl_core.models import ops
@@ -88,4 +87,4 @@ class GAT(nn.Module):
             [n, num_classes].
         """
         h = self.encoder(graph)
-        return h, self.classifier(graph, ops.dropout(F.elu(h), self.dropout, dropout))
+        return h, self.classifier(graph, ops.elu_dropout(h, self.dropout, dropout))

@@ -14,12 +14,14 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
+from types import ModuleType
 
 import torch
 from torch import Tensor
 
 from fgl_core.errors import unknown
-from fgl_core.models.ops import plain
+from fgl_core.models.ops import fused, plain
+from fgl_core.models.ops.masks import dropout_keep
 from fgl_core.models.ops.pairs import Contrast, all_pairs
 from fgl_core.models.ops.structures import Adjacency, Rows
 
@@ -48,6 +50,10 @@ def current_engine() -> str:
     return _engine.get()
 
 
+def _current() -> ModuleType:
+    return plain if _engine.get() == "reference" else fused
+
+
 def project(rows: Rows, weight: Tensor, keep_columns: Tensor | None = None) -> Tensor:
     """Features times weight, ``(x ⊙ keep_columns) W``.
 
@@ -59,8 +65,7 @@ def project(rows: Rows, weight: Tensor, keep_columns: Tensor | None = None) -> T
     Returns:
         [n, d].
     """
-    dense = rows.dense if keep_columns is None else rows.dense * keep_columns
-    return dense @ weight
+    return _current().project(rows, weight, keep_columns)
 
 
 def attention(
@@ -79,36 +84,34 @@ def attention(
     Returns:
         [n, d].
     """
-    return plain.attention(adjacency, x, att_source, att_target, bias, slope)
+    return _current().attention(adjacency, x, att_source, att_target, bias, slope)
 
 
 def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     """Sum of the neighbours' rows, ``out_i = Σ_{j∈A_i} x_j``, [n, d]; zeros without neighbours."""
-    return plain.neighbour_sum(adjacency, x)
+    return _current().neighbour_sum(adjacency, x)
 
 
-def dropout_keep(shape: tuple[int, ...], rate: float, generator: torch.Generator) -> tuple[Tensor, float]:
-    """What dropout keeps, drawn from a generator on the CPU: the same for every engine and device.
-
-    Returns:
-        ``(keep, scale)``: uint8 of the shape, 1 where kept, and the factor that restores the mean.
-    """
-    keep = torch.rand(shape, generator=generator) >= rate
-    return keep.to(torch.uint8), 1 / (1 - rate)
-
-
-def dropout(x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
-    """Dropout when a generator is given, ``x ⊙ keep / (1 - rate)``; else x.
+def elu_dropout(h: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+    """ELU, then dropout when a generator is given: ``ELU(h) ⊙ keep / (1 - rate)``.
 
     Args:
-        x: any shape.
+        h: any shape.
         rate: probability of zeroing, in [0, 1).
         generator: a stream on the CPU; None turns dropout off.
     """
     if generator is None or rate == 0:
+        return _current().elu_dropout(h, None, 1.0)
+    keep, scale = dropout_keep(tuple(h.shape), rate, generator)
+    return _current().elu_dropout(h, keep.to(h.device), scale)
+
+
+def dropout(x: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:
+    """Dropout alone; arguments as in :func:`elu_dropout`."""
+    if generator is None or rate == 0:
         return x
     keep, scale = dropout_keep(tuple(x.shape), rate, generator)
-    return x * (keep.to(x.device) * scale).to(x.dtype)
+    return x * (keep.to(x.device, x.dtype) * scale)
 
 
 def neighbour_divergence(adjacency: Adjacency, z_local: Tensor, z_global: Tensor, omega: float) -> Tensor:
@@ -122,7 +125,7 @@ def neighbour_divergence(adjacency: Adjacency, z_local: Tensor, z_global: Tensor
     Returns:
         A scalar; 0 without any edge.
     """
-    return plain.neighbour_divergence(adjacency, z_local, z_global.detach(), omega)
+    return _current().neighbour_divergence(adjacency, z_local, z_global.detach(), omega)
 
 
 def contrast(h_local: Tensor, h_global: Tensor, y: Tensor, tau: float, *, pairwise: bool) -> Tensor:
@@ -144,6 +147,7 @@ __all__ = [
     "current_engine",
     "dropout",
     "dropout_keep",
+    "elu_dropout",
     "engine",
     "neighbour_divergence",
     "neighbour_sum",

@@ -40,6 +40,10 @@ def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
     return torch.zeros_like(x).index_add(0, target, x[source])
 
 
+def elu_dropout(h: Tensor, keep: Tensor | None, scale: float) -> Tensor:
+    return F.elu(h) if keep is None else F.elu(h) * (keep.to(h.dtype) * scale)
+
+
 def neighbour_divergence(adjacency: Adjacency, z_local: Tensor, z_global: Tensor, omega: float) -> Tensor:
     target, source = adjacency.neighbours
     n = adjacency.num_nodes

@@ -1,0 +1,194 @@
+"""The fast engine: sparse rows, and loops over sorted edges that make forward and backward pass in one go.
+
+Each operator takes the compiled loops where they are usable, else torch and scipy. Gradients are first order.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+from fgl_core.models.ops import kernels, plain
+from fgl_core.models.ops.structures import Adjacency, Rows
+
+
+class _Project(torch.autograd.Function):
+    """(x ⊙ keep) W; the weight's gradient is (x ⊙ keep)^T g, its dropped rows zero."""
+
+    @staticmethod
+    def forward(ctx: Any, weight: Tensor, rows: Rows, keep_columns: Tensor | None) -> Tensor:
+        ctx.rows, ctx.keep_columns = rows, keep_columns
+        if not kernels.usable(weight):
+            return _times(rows.matrix, _zeroed(weight, keep_columns))
+        out = weight.new_empty(rows.shape[0], weight.shape[1])
+        keep_row, keep_column = _keep(rows.shape[0], None), _keep(rows.shape[1], keep_columns)
+        kernels.product(*rows.csr, keep_row, keep_column, _array(weight), out.numpy())
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        rows, keep_columns = ctx.rows, ctx.keep_columns
+        if not kernels.usable(grad):
+            return _zeroed(_times(rows.transposed, grad), keep_columns), None, None
+        out = grad.new_empty(rows.shape[1], grad.shape[1])
+        keep_row, keep_column = _keep(rows.shape[1], keep_columns), _keep(rows.shape[0], None)
+        kernels.product(*rows.transposed_csr, keep_row, keep_column, _array(grad), out.numpy())
+        return out, None, None
+
+
+class _Attention(torch.autograd.Function):
+    @staticmethod
+    def forward(
+        ctx: Any,
+        x: Tensor,
+        att_source: Tensor,
+        att_target: Tensor,
+        bias: Tensor,
+        adjacency: Adjacency,
+        slope: float,
+    ) -> Tensor:
+        n = len(x)
+        out, own, score = torch.empty_like(x), x.new_empty(n), x.new_empty(n, 2)
+        weight = x.new_empty(len(adjacency.source))
+        tensors = (x.contiguous(), att_source, att_target, bias)
+        slope = x.numpy().dtype.type(slope)
+        kernels.attention(
+            *_edges(adjacency), *map(_array, tensors), slope, *(t.numpy() for t in (out, weight, own, score))
+        )
+        ctx.save_for_backward(*tensors, out, weight, own, score)
+        ctx.adjacency, ctx.slope = adjacency, slope
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, att_source, att_target, bias, out, weight, own, score = ctx.saved_tensors
+        grads = [torch.zeros_like(t) for t in (x, att_source, att_target, bias)]
+        kernels.attention_backward(
+            *_edges(ctx.adjacency),
+            *map(_array, (x, att_source, att_target, bias)),
+            ctx.slope,
+            *map(_array, (out, weight, own, score, grad.contiguous())),
+            *(g.numpy() for g in grads),
+        )
+        return *grads, None, None
+
+
+class _NeighbourSum(torch.autograd.Function):
+    """The adjacency is symmetric: the backward pass is the same sum."""
+
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, adjacency: Adjacency) -> Tensor:
+        ctx.adjacency = adjacency
+        return _neighbour_sum(x, adjacency)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return _neighbour_sum(grad, ctx.adjacency), None
+
+
+class _EluDropout(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, h: Tensor, keep: Tensor, scale: float) -> Tensor:
+        h = h.contiguous()
+        out = h.clamp(max=0).exp_()
+        scale = h.numpy().dtype.type(scale)
+        kernels.elu_dropout(_array(h).ravel(), out.numpy().ravel(), keep.numpy().ravel(), scale)
+        ctx.save_for_backward(out, keep)
+        ctx.scale = scale
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        out, keep = ctx.saved_tensors
+        grad_h = torch.empty_like(out)
+        kernels.elu_dropout_backward(
+            *(_array(t).ravel() for t in (grad.contiguous(), out, keep)), ctx.scale, grad_h.numpy().ravel()
+        )
+        return grad_h, None, None
+
+
+class _NeighbourDivergence(torch.autograd.Function):
+    """A scalar, so that its gradient is made with it."""
+
+    @staticmethod
+    def forward(ctx: Any, z_local: Tensor, z_global: Tensor, adjacency: Adjacency, omega: float) -> Tensor:
+        grad = torch.zeros_like(z_local, memory_format=torch.contiguous_format)
+        z_local, z_global = (_array(z.contiguous()) for z in (z_local, z_global))
+        nodes = max(1, int((adjacency.degree > 0).sum()))
+        total = kernels.neighbour_divergence(
+            *_edges(adjacency), z_local, z_global, z_local.dtype.type(omega), grad.numpy()
+        )
+        ctx.grad = grad.div_(nodes)
+        return grad.new_tensor(total / nodes)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return ctx.grad * grad, None, None, None
+
+
+def project(rows: Rows, weight: Tensor, keep_columns: Tensor | None) -> Tensor:
+    return _Project.apply(weight, rows, keep_columns)
+
+
+def attention(
+    adjacency: Adjacency, x: Tensor, att_source: Tensor, att_target: Tensor, bias: Tensor, slope: float
+) -> Tensor:
+    if not kernels.usable(x):
+        return plain.attention(adjacency, x, att_source, att_target, bias, slope)
+    return _Attention.apply(x, att_source, att_target, bias, adjacency, slope)
+
+
+def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
+    return _NeighbourSum.apply(x, adjacency) if kernels.usable(x) else plain.neighbour_sum(adjacency, x)
+
+
+def elu_dropout(h: Tensor, keep: Tensor | None, scale: float) -> Tensor:
+    if not kernels.usable(h):
+        return plain.elu_dropout(h, keep, scale)
+    keep = torch.ones(h.shape, dtype=torch.uint8) if keep is None else keep
+    return _EluDropout.apply(h, keep, scale)
+
+
+def neighbour_divergence(adjacency: Adjacency, z_local: Tensor, z_global: Tensor, omega: float) -> Tensor:
+    if not kernels.usable(z_local):
+        return plain.neighbour_divergence(adjacency, z_local, z_global, omega)
+    return _NeighbourDivergence.apply(z_local, z_global, adjacency, omega)
+
+
+def _neighbour_sum(x: Tensor, adjacency: Adjacency) -> Tensor:
+    out = torch.empty_like(x, memory_format=torch.contiguous_format)
+    kernels.neighbour_sum(*_edges(adjacency), _array(x.contiguous()), out.numpy())
+    return out
+
+
+def _times(matrix: sp.csr_array, dense: Tensor) -> Tensor:
+    if dense.device.type == "cpu":
+        return torch.from_numpy(matrix @ dense.detach().numpy())
+    parts = (torch.from_numpy(part) for part in (matrix.indptr, matrix.indices, matrix.data))
+    return torch.sparse_csr_tensor(*parts, size=matrix.shape, device=dense.device) @ dense
+
+
+def _zeroed(weight: Tensor, keep: Tensor | None) -> Tensor:
+    return weight if keep is None else weight * keep[:, None]
+
+
+def _array(tensor: Tensor) -> np.ndarray:
+    return tensor.detach().numpy()
+
+
+def _edges(adjacency: Adjacency) -> tuple[np.ndarray, np.ndarray]:
+    return adjacency.pointer.numpy(), adjacency.source.numpy()
+
+
+def _keep(length: int, mask: Tensor | None) -> np.ndarray:
+    return np.ones(length, np.uint8) if mask is None else mask.numpy().view(np.uint8)
