@@ -30,7 +30,9 @@ def test_paired_interval_equals_scipy(n):
     oracle = stats.ttest_rel(first, second)
     bounds = oracle.confidence_interval(0.95)
     interval = paired_interval(first - second)
-    assert (interval.low, interval.high, interval.p) == pytest.approx((bounds.low, bounds.high, oracle.pvalue))
+    assert (interval.low, interval.high, interval.p) == pytest.approx(
+        (bounds.low, bounds.high, oracle.pvalue)
+    )
 
 
 def test_few_or_equal_differences():

@@ -57,7 +57,7 @@ def grid(scale: Scale, variants: Iterable[Mapping[str, Any]]) -> list[RunSpec]:
     """Every dataset × number of clients × variant × seed, each distinct run once.
 
     Args:
-        variants: what differs besides, as fields of :class:`RunSpec`, the method included.
+        variants: what differs besides, as fields of a spec, the method included.
     """
     specs = [
         RunSpec.parse(
@@ -88,8 +88,8 @@ def study_specs(study: str, profile: str, only: Mapping[str, Iterable[Any]] | No
     specs = STUDIES[study](profile)
     for name, wanted in (only or {}).items():
         specs = _filtered(specs, name, [str(value) for value in wanted], f"{study}, profile {profile}")
-    if not specs:
-        raise InputError(f"no run of {study}, profile {profile}, has all of the wanted values at once")
+        if not specs:
+            raise InputError(f"{name}: no value is given; name at least one, or leave the filter out")
     return specs
 
 

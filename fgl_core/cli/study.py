@@ -1,0 +1,129 @@
+"""``fgl study``: many runs that belong together."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections import Counter
+from typing import Annotated
+
+from cyclopts import Parameter
+
+from fgl_core.errors import InputError
+from fgl_core.study.catalogue import PROFILES, STUDIES, title
+from fgl_core.study.results import Results, collect, parse_only
+from fgl_core.study.store import Store
+
+Profile = Annotated[str, Parameter(help=f"one of: {', '.join(PROFILES)}")]
+Only = Annotated[
+    list[str] | None,
+    Parameter(
+        help="part of the study, as field=value,value; may be given more than once: dataset=cora", negative=()
+    ),
+]
+UNITS = {"h": 3600, "m": 60, "s": 1}
+
+
+def show() -> None:
+    """Every study and how much of it is recorded."""
+    store = Store()
+    for name in STUDIES:
+        print(f"{name}: {title(name)}")
+        for profile, meaning in PROFILES.items():
+            results = collect(name, profile, {}, store)
+            have, want = len(results.shown), len(results.specs)
+            print(f"  {profile:<6} {have:>4} of {want:>4} runs recorded  ({meaning})")
+
+
+def status(name: str, *, profile: Profile = "lite", only: Only = None) -> None:
+    """What a study has, and what it lacks and why.
+
+    Args:
+        name: the study, as ``fgl study list`` names it.
+    """
+    results = collect(name, profile, parse_only(only or []), Store())
+    diverged, failed = results.having("diverged"), results.having("failed")
+    print(f"{name}, profile {profile}: {len(results.shown)} of {len(results.specs)} runs recorded")
+    for record in diverged:
+        print(f"  diverged: {record.spec.slug}: {record.reason}")
+    for record in failed:
+        print(f"  failed, will be tried again: {record.spec.slug}: {record.reason}")
+    for record in results.stale:
+        now = record.spec.method.revision
+        print(f"  stale: {record.spec.slug}: revision {record.data['revision']}, the method is at {now}")
+    never = [spec for spec in results.missing if spec.digest not in results.found]
+    cells = Counter((spec.dataset, spec.clients, spec.method.name) for spec in never)
+    for (dataset, clients, method), count in cells.items():
+        print(f"  missing: {dataset}, {clients} clients, {method}: {count} runs")
+    if results.missing:
+        print(f"to fill: {results.command}")
+
+
+def run(
+    name: str,
+    *,
+    profile: Profile = "lite",
+    only: Only = None,
+    jobs: int | None = None,
+    time_budget: str | None = None,
+) -> int:
+    """Compute what a study lacks, the cheapest first; go on where it was stopped.
+
+    Args:
+        name: the study, as ``fgl study list`` names it.
+        jobs: runs computed at once; as many as there are cores if not given.
+        time_budget: start no run that would end later, e.g. 90m or 1h30m.
+    """
+    if jobs is None:
+        jobs = _cores()
+    if jobs < 1:
+        raise InputError(f"--jobs {jobs}: give a number of at least 1")
+    budget = None if time_budget is None else seconds(time_budget)
+    store, part = Store(), parse_only(only or [])
+    results = collect(name, profile, part, store)
+    if not results.missing:
+        print(f"nothing to do: all {len(results.specs)} runs of {name}, profile {profile}, are recorded")
+        return 0
+    from fgl_core.study.sweep import sweep
+
+    folder = store.folder(name, profile)
+    try:
+        outcomes = sweep(
+            results.missing,
+            folder,
+            jobs=min(jobs, len(results.missing)),
+            time_budget=budget,
+            known=store.available(profile).values(),
+            progress=sys.stderr,
+        )
+    except KeyboardInterrupt:
+        print(_state(collect(name, profile, part, store)))
+        raise
+    failed = [outcome for outcome in outcomes if outcome.status == "failed"]
+    print(_state(collect(name, profile, part, store)))
+    print(f"records: {folder}")
+    return 1 if failed else 0
+
+
+def seconds(text: str) -> int:
+    """A duration such as ``90m``, ``45s`` or ``1h30m`` in seconds.
+
+    Raises:
+        InputError: when it is not one.
+    """
+    if not re.fullmatch(r"(\d+[hms])+", text):
+        raise InputError(f"--time-budget {text}: write a duration such as 90m, 45s or 1h30m")
+    return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)([hms])", text))
+
+
+def _state(results: Results) -> str:
+    line = f"{len(results.shown)} of {len(results.specs)} runs recorded"
+    for status in ("diverged", "failed"):
+        if count := len(results.having(status)):
+            line += f", {count} {status}"
+    return line + (f"; {results.command} goes on" if results.missing else "")
+
+
+def _cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
