@@ -19,6 +19,7 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
         allowed: every name that would have been accepted.
     """
     names = sorted(allowed)
-    near = get_close_matches(str(given).lower(), names, n=1)
-    hint = f" did you mean {near[0]!r}?" if near else ""
+    by_lower_case = {name.lower(): name for name in names}
+    near = get_close_matches(str(given).lower(), by_lower_case, n=1)
+    hint = f" did you mean {by_lower_case[near[0]]!r}?" if near else ""
     return InputError(f"unknown {kind} {given!r}:{hint} allowed: {', '.join(names)}")

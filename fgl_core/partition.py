@@ -61,10 +61,10 @@ def split_nodes(
 ) -> Split:
     """Split the nodes of the whole graph.
 
-    ``stratified``: 60 % of each class for training, 20 % for validation, 20 % for test; a class of three nodes
-    or more has at least one of each. ``quota``: the same number of training nodes from every class, all of its
-    nodes where it has no more, so that small classes may have no test node; validation nodes are drawn from
-    what is left, whatever their class, and the rest is for test.
+    ``stratified``: 60 % of each class for training, 20 % for validation, 20 % for test; a class of three
+    nodes or more has at least one of each. ``quota``: the same number of training nodes from every class, all
+    of its nodes where it has no more, so that small classes may have no test node; validation nodes are drawn
+    from what is left, whatever their class, and the rest is for test.
 
     Args:
         y: class of each node, int ``[n]``.
@@ -85,7 +85,7 @@ def split_nodes(
             part[nodes[train : train + val]] = 1
     else:
         classes = np.unique(y)
-        per_class, validation = quota or (len(y) * 6 // (10 * len(classes)), (len(y) * 2 + 5) // 10)
+        per_class, validation = quota or (max(1, len(y) * 6 // (10 * len(classes))), (len(y) * 2 + 5) // 10)
         for label in classes:
             part[rng.permutation(np.flatnonzero(y == label))[:per_class]] = 0
         part[rng.permutation(np.flatnonzero(part == 2))[:validation]] = 1
@@ -163,7 +163,7 @@ def subgraphs(dataset: NodeDataset, split: Split, owner: np.ndarray) -> list[Sub
     if without:
         first, fewer = without[0], max(1, len(parts) - len(without))
         raise InputError(
-            f"client {first} (of 0 to {len(parts) - 1}) has no training node among its"
+            f"client {first} of {len(parts)}, counted from 0, has no training node among its"
             f" {len(parts[first].nodes)} nodes of {dataset.name}: choose fewer clients, for example {fewer}"
         )
     return parts
@@ -177,7 +177,7 @@ def partition_statistics(dataset: NodeDataset, split: Split, owner: np.ndarray) 
         ``classes`` (how many it has nodes of) and ``class_counts`` (nodes of each class).
         ``edges_lost``: edges between clients. ``edges_lost_share``: of all edges.
         ``label_skew``: half the sum of absolute differences between the class shares of a client and of the
-        whole graph (total variation distance), averaged over nodes; 0 when all are alike, towards 1 when apart.
+        whole graph (total variation distance), averaged over nodes: 0 when all are alike, up to 1.
         ``size_skew``: standard deviation of the clients' numbers of nodes, divided by their mean.
     """
     count = int(owner.max()) + 1

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import stat
+import struct
 import warnings
 import zipfile
 import zlib
@@ -17,6 +18,8 @@ import numpy as np
 from fgl_core.datasets.registry import Entry, RawFile
 
 CHUNK = 1 << 20
+# what the zip module raises on damaged zips, by where the damage is
+BROKEN = (zipfile.BadZipFile, zlib.error, struct.error, EOFError, OSError, RuntimeError, ValueError)
 LONGEST_LINE = 40  # bytes of text for one edge (listed twice, at most) or one number
 
 
@@ -66,7 +69,7 @@ def check_zip(path: Path, entry: Entry) -> None:
                     )
                 with archive.open(member) as stream:
                     _check(stream, file, f"{path.name}, {file.name}")
-    except (zipfile.BadZipFile, zlib.error, EOFError, NotImplementedError, RuntimeError) as error:
+    except BROKEN as error:
         raise Mismatch(path.name, expected, f"{found}, which cannot be unpacked ({error})") from error
 
 

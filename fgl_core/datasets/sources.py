@@ -99,7 +99,7 @@ def obtain(entry: Entry, progress: Progress | None = None) -> tuple[list[Path], 
             reasons.append(f"{name}: {error}")
         except OSError as error:
             raise InputError(
-                f"cannot store {entry.name} in {raw} ({error}); make room or permission there, or set"
+                f"cannot bring {entry.name} to {raw} ({error}); make room or permission there, or set"
                 " FGL_HOME to a folder that you can write to"
             ) from error
         else:
@@ -212,6 +212,8 @@ def _verify_cached(entry: Entry, files: list[Stored], raw: Path) -> None:
         path = raw / file.place
         try:
             file.check(path)
+        except OSError as error:
+            raise InputError(f"{path} cannot be read ({error.strerror}); make it readable") from error
         except (Mismatch, UnsafeZip) as error:
             try:
                 kept = f"it is kept as {transfer.set_aside(path).name}"

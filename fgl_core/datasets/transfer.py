@@ -40,7 +40,10 @@ WHEEL += ["--platform", "manylinux2014_x86_64"]
 
 
 class Unavailable(Exception):
-    """A source does not have a file, or cannot be reached."""
+    """A source does not have a file, or cannot be reached; the reason is one line."""
+
+    def __init__(self, reason: str) -> None:
+        super().__init__(" ".join(reason.split()))
 
 
 @contextmanager

@@ -1,0 +1,31 @@
+"""What all tests share: real data where it is at hand, and no network anywhere."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+
+import pytest
+
+from fgl_core.datasets import NodeDataset, load_node_dataset
+from fgl_core.datasets.sources import data_status
+from fgl_core.errors import InputError
+
+# inherited by every process that a test starts: no test fetches
+os.environ["FGL_OFFLINE"] = "1"
+
+
+@pytest.fixture(scope="session")
+def real_data() -> Callable[..., NodeDataset]:
+    """``real_data("cora")`` loads a citation network, or skips the test where its files are not at hand."""
+
+    def load(name: str, **options: object) -> NodeDataset:
+        try:
+            state = next(row["state"] for row in data_status() if row["name"] == name)
+        except InputError as error:
+            pytest.skip(str(error))
+        if state not in ("cached", "in the mirror"):
+            pytest.skip(f"{name} is {state}: set FGL_DATA_MIRROR, or run `fgl data fetch {name}`")
+        return load_node_dataset(name, **options)
+
+    return load

