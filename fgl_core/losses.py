@@ -1,6 +1,7 @@
 """Losses of the methods: node contrast, neighbour distillation, the proximal term.
 
 Gradients reach the local model's tensors only: what comes from the global model is a constant.
+(:func:`local_contrast` has the local model on both sides.)
 """
 
 from __future__ import annotations
@@ -10,10 +11,12 @@ from typing import Literal
 
 import torch
 from torch import Tensor
+from torch.utils.checkpoint import checkpoint
 
 from fgl_core.errors import InputError, unknown
 from fgl_core.models import ops
 from fgl_core.models.graph import Graph
+from fgl_core.models.ops.pairs import NORM_FLOOR
 
 Denominator = Literal["supcon", "pairwise"]
 
@@ -88,3 +91,79 @@ def proximal(tensors: Iterable[Tensor], anchors: Iterable[Tensor]) -> Tensor:
     """
     squares = [(w - a.detach()).square().sum() for w, a in zip(tensors, anchors, strict=True)]
     return torch.stack(squares).sum() / 2 if squares else torch.zeros(())
+
+
+def local_contrast(h_anchor: Tensor, h_sample: Tensor, y: Tensor, tau: float) -> Tensor:
+    """Supervised contrast of two views by the same model (FGSSL, eq. 6); the gradient reaches both sides.
+
+    ``mean_i −1/|P_i| Σ_{p∈P_i} log(φ_ip / Σ_a φ_ia)`` with ``φ_ip = exp(cos(a_i, s_p)/τ)``: :func:`fnsc` with
+    the denominator ``supcon`` and samples that are trained too. Rows with a norm of at most 1e-6 are left out
+    on either side, as there.
+
+    Args:
+        h_anchor: embeddings of the client's training nodes in one view, [t, d].
+        h_sample: the same nodes in another view, [t, d].
+        y: their classes, int64 [t].
+        tau: temperature τ > 0.
+
+    Returns:
+        A scalar; 0, still connected to ``h_anchor``, when no anchor remains.
+
+    Raises:
+        InputError: a temperature that is not positive.
+    """
+    if not tau > 0:
+        raise InputError(f"tau is {tau}, but a temperature must be above 0")
+    # written so that a row with NaN is kept: divergence must show, not vanish
+    anchor, sample = (~(h.detach().norm(dim=1) <= NORM_FLOOR) for h in (h_anchor, h_sample))
+    samples, classes = h_sample[sample], y[sample]
+    count = torch.bincount(classes, minlength=int(y.max()) + 1 if len(y) else 0)
+    anchor = anchor & (count[y] > 0)
+    if not anchor.any():
+        return h_anchor.sum() * 0
+    a, b = (h / h.norm(dim=1, keepdim=True) for h in (h_anchor[anchor], samples))
+    # Σ_p s_ip / |P_i| needs only the mean of each class
+    mean = torch.zeros(len(count), b.shape[1], dtype=b.dtype, device=b.device).index_add(0, classes, b)
+    mean = mean / count.clamp(min=1)[:, None]
+    attraction = (a * mean[y[anchor]]).sum(1) / tau
+
+    def log_denominator(block: Tensor, b: Tensor) -> Tensor:
+        return (block @ b.T / tau).logsumexp(1)
+
+    # a block of similarities is made again in the backward pass, so that memory stays linear in the nodes
+    rows = max(1, 2**20 // len(b))
+    repulsion = torch.cat(
+        [
+            checkpoint(log_denominator, block, b, use_reentrant=False, preserve_rng_state=False)
+            for block in a.split(rows)
+        ]
+    )
+    return (repulsion - attraction).mean()
+
+
+def edge_distillation(z_local: Tensor, z_global: Tensor, graph: Graph, tau: float) -> Tensor:
+    """Mean over edges (i, j) of ``KL(softmax(|z_i^g − z_j^g|/τ) ‖ softmax(|z_i^m − z_j^m|/τ))``.
+
+    The structure term of FGSSL's released code of 2023: the softmax runs over the classes. It compares how
+    the two ends of an edge differ by the global model (g) with how they differ by the local one (m).
+
+    Args:
+        z_local: logits of the local model, [n, c].
+        z_global: logits of the global model, [n, c]; constant.
+        graph: whose edges count, each once.
+        tau: temperature τ > 0.
+
+    Returns:
+        A scalar; 0, still connected to ``z_local``, when the graph has no edge.
+
+    Raises:
+        InputError: a temperature that is not positive.
+    """
+    if not tau > 0:
+        raise InputError(f"tau is {tau}, but a temperature must be above 0")
+    target, source = graph.neighbours
+    u, v = target[target < source], source[target < source]
+    if not len(u):
+        return z_local.sum() * 0
+    teacher, student = (((z[u] - z[v]).abs() / tau).log_softmax(1) for z in (z_global.detach(), z_local))
+    return (teacher.exp() * (teacher - student)).sum(1).mean()
