@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -68,22 +69,18 @@ def method_tables() -> str:
 
     sections = []
     for name, method in METHODS.items():
-        inherited = method.__mro__[1].model_fields
-        fields = {
-            key: field
-            for key, field in method.model_fields.items()
-            if key != "name" and (key not in inherited or field is not inherited[key])
-        }
         cited = f" {{cite}}`{method.paper}`" if "paper" in vars(method) else ""
-        heading = f"**{method.title}** (`--method {name}`){cited}"
-        if not fields:
-            sections.append(f"{heading}: no parameter of its own.")
-            continue
-        rows = [
-            [f"`--{key.replace('_', '-')}`", f"`{field.default}`", field.description, _source(field)]
-            for key, field in fields.items()
-        ]
-        sections.append(f"{heading}\n\n" + _table(["flag", "default", "what it is", "source"], rows))
+        lines = [f"{(inspect.getdoc(method) or '').splitlines()[0]}{cited}"]
+        if fields := {key: field for key, field in method.model_fields.items() if key != "name"}:
+            rows = [
+                [f"`--{key.replace('_', '-')}`", f"`{field.default}`", field.description, _source(field)]
+                for key, field in fields.items()
+            ]
+            lines.append(_table(["flag", "default", "what it is", "source"], rows))
+        else:
+            lines.append("It has no parameter of its own.")
+        body = "\n\n".join(lines)
+        sections.append(f":::{{dropdown}} {method.title}: `--method {name}`\n{body}\n:::")
     return "\n\n".join(sections) + "\n"
 
 

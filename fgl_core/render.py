@@ -289,7 +289,7 @@ def _execute(notebook: Path, output: Path, values: dict[str, Any], timeout: int 
             cwd=notebook.parent,
             progress_bar=False,
             execution_timeout=timeout,
-            extra_arguments=["--log-level=ERROR"],
+            extra_arguments=["--log-level=CRITICAL"],
         )
     except PapermillExecutionError as error:
         output.unlink(missing_ok=True)
