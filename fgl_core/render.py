@@ -176,7 +176,7 @@ def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
     """
     root = root or book_root(Path.cwd())
     out = out or root / "_build" / "source"
-    pages = list(_pages(root))  # every name is checked before anything runs
+    pages = list(book_pages(root))  # every name is checked before anything runs
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
     for name in ("_config.yml", "_toc.yml", "CHANGELOG.md"):
@@ -236,7 +236,7 @@ def book_root(start: Path) -> Path:
     raise InputError(f"no _toc.yml in {start} or above it: run this inside the project, or name an output")
 
 
-def _pages(root: Path) -> Iterator[Path]:
+def book_pages(root: Path) -> Iterator[Path]:
     """The book's pages, relative to ``root``, in the order of ``_toc.yml``."""
     import yaml
 

@@ -13,7 +13,7 @@ import pytest
 
 from fgl_core.methods import METHODS
 from fgl_core.pages import method_tables
-from fgl_core.render import _pages, parameters_of
+from fgl_core.render import book_pages, parameters_of
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
@@ -49,7 +49,7 @@ class TestNotebook:
         assert [name for name, parameter in parameters.items() if not parameter.meaning] == []
 
     def test_is_a_page_of_the_book(self, notebook: Path) -> None:
-        assert notebook.relative_to(ROOT) in list(_pages(ROOT))
+        assert notebook.relative_to(ROOT) in list(book_pages(ROOT))
 
 
 TORCH_FREE = (
