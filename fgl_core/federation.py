@@ -33,6 +33,23 @@ class Divergence(ArithmeticError):
 
 
 @dataclass(frozen=True)
+class LocalTraining:
+    """How a client trains in one round.
+
+    Attributes:
+        epochs: local epochs.
+        optimizer: makes a client's optimiser from its parameters.
+        optimizer_state: ``reset`` makes a client's optimiser anew each round, ``keep`` keeps its moments.
+        clip: largest norm of a step's gradient; None does not clip.
+    """
+
+    epochs: int
+    optimizer: Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer]
+    optimizer_state: Literal["reset", "keep"]
+    clip: float | None = None
+
+
+@dataclass(frozen=True)
 class Received:
     """The model as a client received it: what local training is calibrated against. Frozen, never trained."""
 
@@ -111,13 +128,12 @@ class Round:
 def federate(
     method: Method,
     clients: list[Client],
-    model: torch.nn.Module,
+    models: list[torch.nn.Module],
+    training: LocalTraining,
     *,
     rounds: int,
-    local_epochs: int,
-    optimizer: Callable[[Iterable[torch.nn.Parameter]], torch.optim.Optimizer],
-    optimizer_state: Literal["reset", "keep"],
     streams: Streams,
+    everywhere: bool = False,
 ) -> Iterator[Round]:
     """Train ``clients`` together and yield each round as it ends.
 
@@ -126,32 +142,33 @@ def federate(
     sends before the first round counts in it.
 
     Args:
-        model: the initial model; every client starts from a copy of it.
-        optimizer: makes a client's optimiser from its parameters.
-        optimizer_state: ``reset`` makes a client's optimiser anew each round, ``keep`` keeps its moments.
+        models: one initial model per client, trained in place; all hold the same shared tensors.
+        everywhere: evaluate each client's model on all clients' test examples, too.
 
     Raises:
         Divergence: when a client's loss or parameters are not finite.
     """
-    models = [deepcopy(model) for _ in clients]
-    travelling = method.travels(model)
+    travelling = method.travels(models[0])
     prepared = method.prepare(clients, streams)
     clients = prepared.clients
-    server = Server(outbox=[{name: model.state_dict()[name] for name in travelling}] * len(clients))
+    server = Server(
+        outbox=[{name: models[0].state_dict()[name].clone() for name in travelling}] * len(clients)
+    )
     optimizers: dict[int, torch.optim.Optimizer] = {}
 
     for number in range(1, rounds + 1):
-        bytes_up = Counter(prepared.bytes_up if number == 1 else {})
-        bytes_down = Counter(prepared.bytes_down if number == 1 else {})
+        # every kind in every round, so that each makes one curve
+        bytes_up = Counter({kind: size * (number == 1) for kind, size in prepared.bytes_up.items()})
+        bytes_down = Counter({kind: size * (number == 1) for kind, size in prepared.bytes_down.items()})
         losses, updates = [], []
         for index, client in enumerate(clients):
             local = models[index]
             bytes_down["model"] += _size(server.outbox[index].values())
             received = Received(deepcopy(local.state_dict()), local)
-            if index not in optimizers or optimizer_state == "reset":
-                optimizers[index] = optimizer(local.parameters())
+            if index not in optimizers or training.optimizer_state == "reset":
+                optimizers[index] = training.optimizer(local.parameters())
             losses.append(
-                _train(method, client, local, received, optimizers[index], streams, number, local_epochs)
+                _train(method, client, local, received, training, optimizers[index], streams, number)
             )
             tensors = {name: local.state_dict()[name].clone() for name in travelling}
             report = method.report(client, local)
@@ -165,11 +182,11 @@ def federate(
         for local, tensors in zip(models, server.outbox, strict=True):
             local.load_state_dict(tensors, strict=False)
         aggregated = [client.evaluate(local) for client, local in zip(clients, models, strict=True)]
-        everywhere = None
-        if method.evaluates_everywhere:
-            everywhere = [sum(client.evaluate(local)["test"] for client in clients) for local in models]
+        crossed = None
+        if everywhere:
+            crossed = [sum(client.evaluate(local)["test"] for client in clients) for local in models]
         loss = float(np.average(losses, weights=[client.weight for client in clients]))
-        yield Round(number, loss, trained, aggregated, everywhere, dict(bytes_up), dict(bytes_down))
+        yield Round(number, loss, trained, aggregated, crossed, dict(bytes_up), dict(bytes_down))
 
 
 def _train(
@@ -177,21 +194,23 @@ def _train(
     client: Client,
     model: torch.nn.Module,
     received: Received,
+    training: LocalTraining,
     optimizer: torch.optim.Optimizer,
     streams: Streams,
     number: int,
-    epochs: int,
 ) -> float:
     """Train one client for its local epochs; return the mean loss over its steps."""
     model.train()
     losses = []
-    for epoch in range(epochs):
+    for epoch in range(training.epochs):
         for batch in client.batches(streams, number, epoch):
             loss = method.loss(LocalStep(model, received, client, batch, streams, number, epoch))
             if not torch.isfinite(loss):
                 raise Divergence(f"the loss of {client.name} is {loss.item()} in round {number}")
             optimizer.zero_grad(set_to_none=True)
             loss.backward()
+            if training.clip is not None:
+                torch.nn.utils.clip_grad_norm_(model.parameters(), training.clip)
             optimizer.step()
             losses.append(loss.item())
     if not all(torch.isfinite(parameter).all() for parameter in model.parameters()):

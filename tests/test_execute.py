@@ -11,12 +11,12 @@ from sklearn.metrics import balanced_accuracy_score, confusion_matrix, f1_score
 
 from fgl_core.errors import InputError
 from fgl_core.methods import METHODS
-from fgl_core.models import build_model
-from fgl_core.streams import Streams
-from fgl_core.study.execute import build_clients, execute, run_rounds
+from fgl_core.study.execute import execute
 from fgl_core.study.measures import balanced_accuracy, best_round, macro_f1, measure
+from fgl_core.study.setup import set_up
 from fgl_core.study.spec import NodeSpec, RunSpec
 
+NODE_METHODS = sorted(name for name, method in METHODS.items() if "node" in method.tasks)
 SMALL = {"dataset": "digits-knn", "clients": 3, "hidden": 16, "rounds": 2, "local_epochs": 2}
 
 
@@ -24,7 +24,7 @@ def same(record: dict) -> dict:
     return {key: value for key, value in record.items() if key not in ("environment", "timing")}
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", NODE_METHODS)
 def test_a_run_repeats_exactly(method):
     spec = NodeSpec(**SMALL, method={"name": method})
     first = execute(spec)
@@ -36,7 +36,7 @@ def test_a_run_repeats_exactly(method):
     assert all(len(curve) == 2 for curve in first["curves"].values())
 
 
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", NODE_METHODS)
 def test_engines_agree_over_whole_runs(method):
     spec = NodeSpec(**SMALL, method={"name": method})
     fast, reference = (execute(spec, engine=engine, dtype="float64") for engine in ("fast", "reference"))
@@ -48,16 +48,12 @@ def test_poisoned_test_labels_change_test_accuracy_and_nothing_else():
     spec = NodeSpec(**SMALL, method="fgssl")
 
     def outcome(poison: bool):
-        clients, partition = build_clients(spec, torch.float32)
+        setup = set_up(spec)
         if poison:
-            for client in clients:
+            for client in setup.clients:
                 client.labels[client.test] = (client.labels[client.test] + 1) % client.num_classes
-        features, classes = clients[0].graph.num_features, clients[0].num_classes
-        model = build_model(
-            "gat", features, 16, classes, dropout=0.5, generator=Streams(0).torch("init"), dtype=torch.float32
-        )
-        rounds = [measure(measured) for measured in run_rounds(spec, clients, model)]
-        return partition, rounds, best_round(rounds)
+        rounds = [measure(measured, pooled=True) for measured in setup.run()]
+        return setup.partition, rounds, best_round(rounds)
 
     clean, poisoned = outcome(False), outcome(True)
     assert clean[0] == poisoned[0] and clean[2] == poisoned[2]
@@ -120,8 +116,8 @@ def test_number_of_clients_and_global_share_the_test_nodes():
     ids = {}
     for clients in (1, 3, 5):
         spec = NodeSpec(**SMALL | {"clients": clients})
-        _, partition = build_clients(spec, torch.float32)
-        ids[clients] = sum(client["test"] for client in partition["clients"])
+        setup = set_up(spec)
+        ids[clients] = sum(client["test"] for client in setup.partition["clients"])
     assert len(set(ids.values())) == 1
 
 
@@ -131,7 +127,7 @@ def test_more_clients_than_nodes_is_refused():
 
 
 @pytest.mark.parametrize("dataset", ["cora"])
-@pytest.mark.parametrize("method", sorted(METHODS))
+@pytest.mark.parametrize("method", NODE_METHODS)
 def test_methods_run_on_real_data(real_data, dataset, method):
     real_data(dataset)
     record = execute(NodeSpec(dataset=dataset, rounds=2, method=method))

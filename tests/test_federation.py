@@ -10,30 +10,20 @@ import pytest
 import torch
 from torch.nn.functional import cross_entropy
 
-from fgl_core.federation import federate
+from fgl_core.federation import LocalTraining, federate
 from fgl_core.methods import METHODS
 from fgl_core.methods.fedavg import weighted_mean
-from fgl_core.models import build_model
 from fgl_core.streams import Streams
-from fgl_core.study.execute import build_clients
+from fgl_core.study.setup import set_up
 from fgl_core.study.spec import NodeSpec
 
 SGD = partial(torch.optim.SGD, lr=0.1, momentum=0.9, weight_decay=5e-4)
 
 
 def setting(clients: int, seed: int = 0):
-    spec = NodeSpec(dataset="karate", clients=clients, seed=seed)
-    members, _ = build_clients(spec, torch.float64)
-    model = build_model(
-        "gat",
-        members[0].graph.num_features,
-        16,
-        members[0].num_classes,
-        dropout=0.5,
-        generator=Streams(seed).torch("init"),
-        dtype=torch.float64,
-    )
-    return members, model
+    spec = NodeSpec(dataset="karate", clients=clients, hidden=16, seed=seed)
+    setup = set_up(spec, torch.float64)
+    return setup.clients, setup.models[0]
 
 
 def final_models(method, clients, model, rounds=3, state="reset", epochs=4, seed=0):
@@ -50,12 +40,11 @@ def final_models(method, clients, model, rounds=3, state="reset", epochs=4, seed
         federate(
             watched,
             clients,
-            model,
+            [deepcopy(model) for _ in clients],
+            LocalTraining(epochs, SGD, state),
             rounds=rounds,
-            local_epochs=epochs,
-            optimizer=SGD,
-            optimizer_state=state,
             streams=Streams(seed),
+            everywhere=method.evaluates_everywhere,
         )
     )
     return measured, kept
@@ -118,11 +107,9 @@ def test_fgssl_calibrates_against_the_received_model_not_the_moving_one():
         federate(
             Spy.model_construct(**METHODS["fgssl"]().model_dump()),
             clients,
-            model,
+            [deepcopy(model) for _ in clients],
+            LocalTraining(2, SGD, "reset"),
             rounds=1,
-            local_epochs=2,
-            optimizer=SGD,
-            optimizer_state="reset",
             streams=Streams(0),
         )
     )

@@ -8,33 +8,23 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
-from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any, Literal
 
 import torch
 
-from fgl_core.clients import NodeClient, node_clients
-from fgl_core.datasets import load_node_dataset
-from fgl_core.federation import Divergence, Round, federate
-from fgl_core.models import build_model, ops
-from fgl_core.partition import (
-    partition_digest,
-    partition_nodes,
-    partition_statistics,
-    split_nodes,
-    subgraphs,
-)
-from fgl_core.streams import Streams
+from fgl_core.federation import Divergence, Round
+from fgl_core.models import ops
 from fgl_core.study.measures import best_round, columns, measure, selected
-from fgl_core.study.spec import NodeSpec
+from fgl_core.study.setup import set_up
+from fgl_core.study.spec import RunSpec
 
 FORMAT = 1
 
 
 def execute(
-    spec: NodeSpec,
+    spec: RunSpec,
     *,
     engine: Literal["fast", "reference"] = "fast",
     dtype: Literal["float32", "float64"] = "float32",
@@ -53,22 +43,13 @@ def execute(
         InputError: the data cannot be had, or cannot be split over so many clients.
     """
     started = time.perf_counter()
-    clients, partition = build_clients(spec, getattr(torch, dtype))
-    model = build_model(
-        spec.backbone,
-        clients[0].graph.num_features,
-        spec.hidden,
-        clients[0].num_classes,
-        dropout=spec.dropout,
-        generator=Streams(spec.seed).torch("init"),
-        dtype=getattr(torch, dtype),
-    )
+    setup = set_up(spec, getattr(torch, dtype))
     rounds: list[dict[str, Any]] = []
     status, reason = "done", None
     with ops.engine(engine), _one_thread():
         try:
-            for measured in run_rounds(spec, clients, model):
-                rounds.append(measure(measured))
+            for measured in setup.run():
+                rounds.append(measure(measured, pooled=setup.pooled))
                 if on_round:
                     on_round(measured, rounds[-1])
         except Divergence as error:
@@ -81,7 +62,7 @@ def execute(
         "revision": spec.method.revision,
         "status": status,
         "reason": reason,
-        "partition": partition,
+        "partition": setup.partition,
         "curves": columns([values["curves"] for values in rounds]),
         "best": selected(rounds, best_round(rounds)) if rounds else None,
         "last": selected(rounds, len(rounds) - 1) if rounds else None,
@@ -92,40 +73,6 @@ def execute(
         },
         "environment": _environment(engine, dtype),
     }
-
-
-def build_clients(spec: NodeSpec, dtype: torch.dtype) -> tuple[list[NodeClient], dict[str, Any]]:
-    """The clients of a run, and what the record says of the partition."""
-    streams = Streams(spec.seed)
-    dataset = load_node_dataset(spec.dataset, features=spec.features, keep_unlabelled=spec.keep_unlabelled)
-    # the split is drawn before and independently of the partition: every M shares its test nodes
-    split = split_nodes(dataset.y, spec.split, streams.numpy("split"))
-    owner = partition_nodes(dataset, spec.clients, spec.partition, streams.numpy("partition"))
-    parts = subgraphs(dataset, split, owner)
-    statistics = partition_statistics(dataset, split, owner)
-    kept = ("nodes", "edges", "train", "val", "test")
-    partition = {
-        "hash": partition_digest(owner, split),
-        "clients": [{key: client[key] for key in kept} for client in statistics["clients"]],
-        "edges_lost": statistics["edges_lost"],
-    }
-    return node_clients(dataset, parts, spec.evaluation, dtype), partition
-
-
-def run_rounds(spec: NodeSpec, clients: list[NodeClient], model: torch.nn.Module) -> Iterator[Round]:
-    """The rounds of a run over given clients."""
-    return federate(
-        spec.method,
-        clients,
-        model,
-        rounds=spec.rounds,
-        local_epochs=spec.local_epochs,
-        optimizer=partial(
-            torch.optim.SGD, lr=spec.lr, momentum=spec.momentum, weight_decay=spec.weight_decay
-        ),
-        optimizer_state=spec.optimizer_state,
-        streams=Streams(spec.seed),
-    )
 
 
 @contextmanager

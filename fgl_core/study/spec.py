@@ -19,6 +19,7 @@ from pydantic import (
 )
 
 from fgl_core.datasets import NODE_DATASETS
+from fgl_core.datasets.groups import SETTINGS, setting_datasets
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS, Method
 
@@ -64,10 +65,13 @@ class RunSpec(BaseModel):
         Raises:
             InputError: one line that names the field, what was given, and what is allowed.
         """
+        task = values.get("task", "graph" if "setting" in values else "node")
+        if task not in TASKS:
+            raise unknown("task", task, TASKS)
         try:
-            return NodeSpec(**values)
+            return TASKS[task](**values)
         except ValidationError as error:
-            raise _one_line(error, "parameter", NodeSpec.model_fields) from None
+            raise _one_line(error, "parameter", TASKS[task].model_fields) from None
 
     def canonical_json(self) -> str:
         """The spec as JSON with sorted keys and every default written out: what :attr:`digest` hashes."""
@@ -100,9 +104,8 @@ class NodeSpec(RunSpec):
     lr: float = Field(0.1, gt=0, le=100, description="learning rate of the clients' SGD")
     momentum: float = Field(0.9, ge=0, lt=1, description="momentum of the clients' SGD")
     weight_decay: float = Field(5e-4, ge=0, le=1, description="weight decay of the clients' SGD")
-    optimizer_state: Literal["reset", "keep"] = Field(
-        "reset", description="the clients' momentum between rounds"
-    )
+    clip: float | None = Field(None, gt=0, description="largest norm of a step's gradient; none by default")
+    optimizer_state: Literal["reset", "keep"] = Field("reset", description="clients' momentum between rounds")
     rounds: int = Field(200, ge=1, le=100_000, description="communication rounds")
     local_epochs: int = Field(4, ge=1, le=1000, description="local epochs in a round, full batch")
 
@@ -116,9 +119,8 @@ class NodeSpec(RunSpec):
     @model_validator(mode="before")
     @classmethod
     def _as_the_method_fixes(cls, values: Any) -> Any:
-        method = values.get("method")
-        name = method.get("name") if isinstance(method, Mapping) else getattr(method, "name", method)
-        if not isinstance(name, str) or name not in METHODS:
+        name = _method_name(values)
+        if name not in METHODS:
             return values
         if METHODS[name].centralised:
             # the whole graph has no partition: Global is one run, whatever the number of clients beside it
@@ -131,6 +133,57 @@ class NodeSpec(RunSpec):
     def slug(self) -> str:
         """Stem of the record's file name: readable, and unique by its last part."""
         return f"{self.dataset}-m{self.clients}-{self.method.name}-s{self.seed}-{self.digest[:12]}"
+
+
+class GraphSpec(RunSpec):
+    """One run of graph classification over clients that each hold a dataset of graphs (FedCCH, section 5)."""
+
+    task: Literal["graph"] = "graph"
+    setting: str = Field("CHEM", description="whose datasets: a setting's name, or datasets with commas")
+    clients_per_dataset: int = Field(1, ge=1, le=1000, description="clients that share each dataset's graphs")
+    attributes: bool = Field(False, description="add node attributes beside node labels")
+    norm: Literal["none", "batch", "pf"] = Field(description="normalisation; by default as the method has it")
+    share_norm: bool = Field(False, description="let the norms travel with the shared tensors")
+    hidden: int = Field(64, ge=1, le=4096, description="hidden width")
+    dropout: float = Field(0.5, ge=0, lt=1, description="dropout after each layer")
+    lr: float = Field(1e-3, gt=0, le=100, description="learning rate of the clients' Adam")
+    weight_decay: float = Field(5e-5, ge=0, le=1, description="weight decay of the clients' Adam")
+    batch_size: int = Field(64, ge=1, le=100_000, description="graphs in a mini-batch")
+    optimizer_state: Literal["reset", "keep"] = Field("keep", description="clients' moments between rounds")
+    rounds: int = Field(200, ge=1, le=100_000, description="communication rounds")
+    local_epochs: int = Field(1, ge=1, le=1000, description="local epochs in a round")
+
+    @field_validator("setting")
+    @classmethod
+    def _known_setting(cls, setting: str) -> str:
+        return setting if setting in SETTINGS else ",".join(setting_datasets(setting))
+
+    @model_validator(mode="before")
+    @classmethod
+    def _norm_of_the_method(cls, values: Any) -> Any:
+        name = _method_name(values)
+        return {"norm": METHODS[name].norm, **values} if name in METHODS else values
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets of the setting, one per client or group of clients."""
+        return setting_datasets(self.setting)
+
+    @property
+    def slug(self) -> str:
+        """Stem of the record's file name: readable, and unique by its last part."""
+        setting = self.setting if self.setting in SETTINGS else f"{len(self.datasets)}-sets"
+        return f"{setting.lower()}-{self.method.name}-{self.norm}-s{self.seed}-{self.digest[:12]}"
+
+
+TASKS: dict[str, type[RunSpec]] = {"node": NodeSpec, "graph": GraphSpec}
+
+
+def _method_name(values: Mapping[str, Any]) -> str:
+    """The method's name in unchecked values; FedAvg where none is given."""
+    method = values.get("method", "fedavg")
+    name = method.get("name", "fedavg") if isinstance(method, Mapping) else getattr(method, "name", method)
+    return name if isinstance(name, str) else ""
 
 
 def _one_line(error: ValidationError, kind: str, fields: Iterable[str]) -> InputError:

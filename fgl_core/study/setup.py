@@ -1,0 +1,105 @@
+"""What a specification sets up: data, clients, initial models, local training."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import torch
+
+from fgl_core.clients import Client, node_clients
+from fgl_core.datasets import load_node_dataset
+from fgl_core.federation import LocalTraining, Round, federate
+from fgl_core.models import build_model
+from fgl_core.partition import (
+    partition_digest,
+    partition_nodes,
+    partition_statistics,
+    split_nodes,
+    subgraphs,
+)
+from fgl_core.streams import Streams
+from fgl_core.study.spec import NodeSpec, RunSpec
+
+
+@dataclass(frozen=True)
+class Setup:
+    """A run, ready to start.
+
+    Attributes:
+        models: the initial model of each client.
+        partition: what the record says of who holds what.
+        pooled: clients share their classes, so that accuracy is over all their test examples together.
+    """
+
+    spec: RunSpec
+    clients: list[Client]
+    models: list[torch.nn.Module]
+    training: LocalTraining
+    partition: dict[str, Any]
+    pooled: bool
+
+    def run(self) -> Iterator[Round]:
+        """Train, and yield each round as it ends."""
+        return federate(
+            self.spec.method,
+            self.clients,
+            self.models,
+            self.training,
+            rounds=self.spec.rounds,
+            streams=Streams(self.spec.seed),
+            everywhere=self.pooled and self.spec.method.evaluates_everywhere,
+        )
+
+
+def set_up(spec: RunSpec, dtype: torch.dtype = torch.float32) -> Setup:
+    """Load, partition and split the data; build clients and models.
+
+    Raises:
+        InputError: the data cannot be had, or cannot be split over so many clients.
+    """
+    return _set_up_nodes(spec, dtype)
+
+
+def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:
+    streams = Streams(spec.seed)
+    dataset = load_node_dataset(spec.dataset, features=spec.features, keep_unlabelled=spec.keep_unlabelled)
+    # the split is drawn before and independently of the partition: every M shares its test nodes
+    split = split_nodes(dataset.y, spec.split, streams.numpy("split"))
+    owner = partition_nodes(dataset, spec.clients, spec.partition, streams.numpy("partition"))
+    parts = subgraphs(dataset, split, owner)
+    statistics = partition_statistics(dataset, split, owner)
+    kept = ("nodes", "edges", "train", "val", "test")
+    models = [
+        build_model(
+            spec.backbone,
+            dataset.x.shape[1],
+            spec.hidden,
+            dataset.num_classes,
+            dropout=spec.dropout,
+            generator=streams.torch("init"),
+            dtype=dtype,
+        )
+        for _ in parts
+    ]
+    return Setup(
+        spec=spec,
+        clients=node_clients(dataset, parts, spec.evaluation, dtype),
+        models=models,
+        training=LocalTraining(
+            epochs=spec.local_epochs,
+            optimizer=partial(
+                torch.optim.SGD, lr=spec.lr, momentum=spec.momentum, weight_decay=spec.weight_decay
+            ),
+            optimizer_state=spec.optimizer_state,
+            clip=spec.clip,
+        ),
+        partition={
+            "hash": partition_digest(owner, split),
+            "clients": [{key: client[key] for key in kept} for client in statistics["clients"]],
+            "edges_lost": statistics["edges_lost"],
+        },
+        pooled=True,
+    )
