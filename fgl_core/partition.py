@@ -163,8 +163,9 @@ def subgraphs(dataset: NodeDataset, split: Split, owner: np.ndarray) -> list[Sub
     if without:
         first, fewer = without[0], max(1, len(parts) - len(without))
         raise InputError(
-            f"client {first} of {len(parts)}, counted from 0, has no training node among its"
-            f" {len(parts[first].nodes)} nodes of {dataset.name}: choose fewer clients, for example {fewer}"
+            f"client {first} of {len(parts)}, counted from 0, has no training node (it holds"
+            f" {len(parts[first].nodes)} of the {dataset.num_nodes} nodes of {dataset.name}): choose fewer"
+            f" clients, for example {fewer}"
         )
     return parts
 

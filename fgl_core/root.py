@@ -25,7 +25,9 @@ def project_root() -> Path:
     if home:
         root = Path(home).expanduser().absolute()
         if root.exists() and not root.is_dir():
-            raise InputError(f"FGL_HOME is not a folder: {root}; set it to one that you can write to")
+            raise InputError(
+                f"the root FGL_HOME is not a folder: {root}; set it to one that you can write to"
+            )
         return root
     here = Path.cwd()
     for folder in (here, *here.parents, *Path(__file__).resolve().parents):

@@ -52,7 +52,7 @@ def test_zip_is_judged_by_the_files_inside(tmp_path, prefix):
 def test_zip_with_other_files_inside_is_refused(tmp_path):
     entry = zipped_entry(CONTENTS)
     changed = write_zip(tmp_path / "changed.zip", CONTENTS | {"TOY_A.txt": b"1, 2\n2, 2\n"})
-    with pytest.raises(Mismatch, match=rf"TOY_A.txt: .*{entry.files[0].sha256}.*sha256"):
+    with pytest.raises(Mismatch, match=rf"TOY_A.txt inside it: .*{entry.files[0].sha256}.*sha256"):
         check_zip(changed, entry)
     without = write_zip(tmp_path / "without.zip", {"TOY_A.txt": CONTENTS["TOY_A.txt"]})
     with pytest.raises(Mismatch, match=r"TOY_graph_labels\.txt"):

@@ -26,8 +26,9 @@ LONGEST_LINE = 40  # bytes of text for one edge (listed twice, at most) or one n
 class Mismatch(Exception):
     """A file is not the one the registry describes."""
 
-    def __init__(self, where: str, expected: str, found: str) -> None:
-        super().__init__(f"{where}: expected {expected}, found {found}")
+    def __init__(self, inside: str, expected: str, found: str) -> None:
+        where = f"{inside} inside it: " if inside else ""
+        super().__init__(f"{where}expected {expected}, found {found}")
 
 
 def check_file(path: Path, file: RawFile) -> None:
@@ -37,7 +38,7 @@ def check_file(path: Path, file: RawFile) -> None:
         Mismatch: with both checksums.
     """
     with open(path, "rb") as stream:
-        _check(stream, file, file.name)
+        _check(stream, file, "")
 
 
 def check_zip(path: Path, entry: Entry) -> None:
@@ -61,16 +62,14 @@ def check_zip(path: Path, entry: Entry) -> None:
             members = zip_members(archive)
             for file in entry.files:
                 if file.name not in members:
-                    raise Mismatch(path.name, f"{expected} holding {file.name}", f"{found} without it")
+                    raise Mismatch("", f"{expected} holding {file.name}", f"{found} without it")
                 member = members[file.name]
                 if file.kind != "bytes" and member.file_size > LONGEST_LINE * file.count:
-                    raise Mismatch(
-                        f"{path.name}, {file.name}", f"{file.count} {file.kind}", f"{member.file_size} bytes"
-                    )
+                    raise Mismatch(file.name, f"{file.count} {file.kind}", f"{member.file_size} bytes")
                 with archive.open(member) as stream:
-                    _check(stream, file, f"{path.name}, {file.name}")
+                    _check(stream, file, file.name)
     except BROKEN as error:
-        raise Mismatch(path.name, expected, f"{found}, which cannot be unpacked ({error})") from error
+        raise Mismatch("", expected, f"{found}, which cannot be unpacked ({error})") from error
 
 
 class UnsafeZip(Exception):
@@ -120,21 +119,21 @@ def content_sha256(stream: BinaryIO, kind: str) -> tuple[int, str]:
     return len(edges), hashlib.sha256(edges.astype("<i8", copy=False)).hexdigest()
 
 
-def _check(stream: BinaryIO, file: RawFile, where: str) -> None:
+def _check(stream: BinaryIO, file: RawFile, inside: str) -> None:
     if file.kind == "bytes":
         size, sha256 = _sha256(stream)
         if (size, sha256) != (file.count, file.sha256):
             raise Mismatch(
-                where, f"{file.count} bytes with sha256 {file.sha256}", f"{size} bytes with sha256 {sha256}"
+                inside, f"{file.count} bytes with sha256 {file.sha256}", f"{size} bytes with sha256 {sha256}"
             )
         return
     expected = f"{file.count} {file.kind} with sha256 {file.sha256}"
     try:
         count, sha256 = content_sha256(stream, file.kind)
     except ValueError as error:
-        raise Mismatch(where, expected, str(error)) from error
+        raise Mismatch(inside, expected, str(error)) from error
     if (count, sha256) != (file.count, file.sha256):
-        raise Mismatch(where, expected, f"{count} {file.kind} with sha256 {sha256}")
+        raise Mismatch(inside, expected, f"{count} {file.kind} with sha256 {sha256}")
 
 
 def _sha256(stream: BinaryIO) -> tuple[int, str]:

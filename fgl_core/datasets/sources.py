@@ -59,7 +59,7 @@ def mirror_folder() -> Path | None:
     folder = Path(value).expanduser()
     if not folder.is_dir():
         raise InputError(
-            f"FGL_DATA_MIRROR is not a folder: {folder}; set it to a folder that holds planetoid/ and"
+            f"the mirror FGL_DATA_MIRROR is not a folder: {folder}; set it to one that holds planetoid/ and"
             " tudataset/, or unset it"
         )
     return folder
