@@ -1,0 +1,100 @@
+"""The plain PyTorch Geometric loop: what one would write first, and what the package is measured against.
+
+Dense features, ``GATConv``, torch's own dropout, PyTorch Geometric's own augmentations, the contrast over the
+whole matrix of pairs. It does the same work as a client step of the package, and does not use the package.
+"""
+
+from __future__ import annotations
+
+from copy import deepcopy
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.sparse as sp
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+from torch_geometric.nn import GATConv
+from torch_geometric.utils import dropout_edge, mask_feature, softmax
+
+
+@dataclass
+class PlainClient:
+    x: Tensor
+    edge_index: Tensor
+    y: Tensor
+    train: Tensor
+
+    @classmethod
+    def from_arrays(cls, x: sp.csr_array, edges: np.ndarray, y: np.ndarray, train: np.ndarray) -> PlainClient:
+        both = np.concatenate([edges, edges[:, ::-1]]).T
+        return cls(
+            torch.from_numpy(x.toarray()).float(),
+            torch.from_numpy(np.ascontiguousarray(both)),
+            torch.from_numpy(y),
+            torch.from_numpy(np.flatnonzero(train)),
+        )
+
+
+class PlainGAT(nn.Module):
+    def __init__(self, in_features: int, hidden: int, num_classes: int) -> None:
+        super().__init__()
+        self.encoder = GATConv(in_features, hidden)
+        self.classifier = GATConv(hidden, num_classes)
+
+    def forward(self, x: Tensor, edge_index: Tensor) -> tuple[Tensor, Tensor]:
+        h = self.encoder(x, edge_index)
+        return h, self.classifier(F.dropout(F.elu(h), 0.5, self.training), edge_index)
+
+
+def cross_entropy(model: PlainGAT, client: PlainClient) -> Tensor:
+    _, z = model(client.x, client.edge_index)
+    return F.cross_entropy(z[client.train], client.y[client.train])
+
+
+def contrast(h_local: Tensor, h_global: Tensor, y: Tensor, tau: float) -> Tensor:
+    s = F.normalize(h_local) @ F.normalize(h_global).T / tau
+    same = (y[:, None] == y[None, :]).float()
+    log_share = s - s.logsumexp(1, keepdim=True)
+    return -((same * log_share).sum(1) / same.sum(1)).mean()
+
+
+def distillation(z_local: Tensor, z_global: Tensor, edge_index: Tensor, omega: float) -> Tensor:
+    source, target = edge_index
+    teacher, student = (
+        softmax((z[target] * z[source]).sum(-1) / omega, target, num_nodes=len(z))
+        for z in (z_global, z_local)
+    )
+    return (teacher * (teacher.log() - student.log())).sum() / len(target.unique())
+
+
+def view(client: PlainClient, edge_rate: float, feature_rate: float) -> tuple[Tensor, Tensor]:
+    edge_index, _ = dropout_edge(client.edge_index, edge_rate, force_undirected=True)
+    x, _ = mask_feature(client.x, feature_rate, mode="col")
+    return x, edge_index
+
+
+def fgssl(model: PlainGAT, received: PlainGAT, client: PlainClient) -> Tensor:
+    h_local, z_local = model(*view(client, 0.8, 0.5))
+    with torch.no_grad():
+        h_global, z_global = received(*view(client, 0.3, 0.3))
+    train = client.train
+    loss = cross_entropy(model, client)
+    loss = loss + contrast(h_local[train], h_global[train], client.y[train], 0.1)
+    return loss + distillation(z_local, z_global, client.edge_index, 5.0)
+
+
+def train_round(model: PlainGAT, clients: list[PlainClient], method: str, epochs: int = 4) -> float:
+    """The client steps of one round: every client trains a copy of the model; the mean loss."""
+    received = deepcopy(model).eval().requires_grad_(False)
+    losses = []
+    for client in clients:
+        local = deepcopy(model).train()
+        sgd = torch.optim.SGD(local.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
+        for _ in range(epochs):
+            loss = cross_entropy(local, client) if method == "fedavg" else fgssl(local, received, client)
+            sgd.zero_grad()
+            loss.backward()
+            sgd.step()
+            losses.append(loss.item())
+    return float(np.mean(losses))
