@@ -196,7 +196,7 @@ def _alone(spec: RunSpec, folder: Path) -> Outcome:
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     try:
-        return next(iter(_parallel([spec], folder, 1)))
+        return next(iter(_parallel([spec], folder, jobs=2)))  # joblib computes a single job in this process
     except TerminatedWorkerError:
         reason = "the process that computed it was killed, perhaps for want of memory"
         write_record(failed_record(spec, reason), folder)
