@@ -10,12 +10,11 @@ from fgl_core.methods.fedavg import parameter
 from fgl_core.methods.fedsage import FedSage
 
 if TYPE_CHECKING:
-    import scipy.sparse
     import torch
 
     from fgl_core.clients import NodeClient
     from fgl_core.federation import Preparation
-    from fgl_core.models.neighgen import Impaired, NeighGen
+    from fgl_core.models.neighgen import Candidates, Impaired, NeighGen
     from fgl_core.streams import Streams
 
 AUTHORS = "inferred, the authors' code"
@@ -94,7 +93,9 @@ class FedSagePlus(FedSage):
         import torch
 
         from fgl_core.federation import Divergence
+        from fgl_core.models.neighgen import Candidates
 
+        real = [Candidates(client.graph.features.matrix) for client in clients]
         generators = [self._build(client, streams) for client in clients]
         impaired = [self._impair(client, streams) for client in clients]
         optimizers = [
@@ -109,7 +110,7 @@ class FedSagePlus(FedSage):
         up, down = Counter(), Counter()
         for epoch in range(self.generator_epochs):
             for i, client in enumerate(clients):
-                others = [other.graph.features.matrix for j, other in enumerate(clients) if j != i]
+                others = real[:i] + real[i + 1 :]
                 loss, sent = self._loss(generators[i], impaired[i], client, others, streams, epoch)
                 if not torch.isfinite(loss):
                     raise Divergence(f"the loss of the generator of {client.name} is {loss.item()}")
@@ -153,7 +154,7 @@ class FedSagePlus(FedSage):
         generator: NeighGen,
         impaired: Impaired,
         client: NodeClient,
-        others: list[scipy.sparse.csr_array],
+        others: list[Candidates],
         streams: Streams,
         epoch: int,
     ) -> tuple[torch.Tensor, torch.Tensor]:

@@ -6,6 +6,7 @@ Zhang et al., "Subgraph federated learning with missing neighbor generation", Ne
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 import scipy.sparse as sp
@@ -23,6 +24,18 @@ _BLOCK = 2**22
 
 
 @dataclass(frozen=True)
+class Candidates:
+    """Features of real nodes, [u, f], that generated ones are compared with."""
+
+    rows: sp.csr_array
+
+    @cached_property
+    def squares(self) -> np.ndarray:
+        """Squared norm of each row, [u]."""
+        return np.asarray(self.rows.multiply(self.rows).sum(axis=1)).ravel()
+
+
+@dataclass(frozen=True)
 class Impaired:
     """A client's graph with some of its nodes hidden: what NeighGen learns to restore.
 
@@ -30,13 +43,13 @@ class Impaired:
         graph: all n nodes, without the edges of the hidden ones.
         visible: bool [n], the nodes that are not hidden.
         missing: [n, h], 1 where a visible node has lost a hidden neighbour.
-        hidden: features of the hidden nodes, [h, f].
+        hidden: the h hidden nodes.
     """
 
     graph: Graph
     visible: Tensor
     missing: sp.csr_array
-    hidden: sp.csr_array
+    hidden: Candidates
 
     @property
     def degree(self) -> Tensor:
@@ -56,7 +69,7 @@ def impair(graph: Graph, nodes: np.ndarray) -> Impaired:
     column[nodes] = np.arange(len(nodes))
     rows, columns = target[lost].cpu().numpy(), column[source[lost].cpu().numpy()]
     missing = sp.csr_array((np.ones(len(rows)), (rows, columns)), shape=(graph.num_nodes, len(nodes)))
-    return Impaired(graph.view(kept), visible, missing, graph.features.matrix[nodes])
+    return Impaired(graph.view(kept), visible, missing, Candidates(graph.features.matrix[nodes]))
 
 
 class Dense(nn.Module):
@@ -175,8 +188,8 @@ def _convolve(layer: SAGEConv, adjacency: Adjacency, projected: Tensor) -> Tenso
 
 def gaussian(rows: int, like: Tensor, noise: torch.Generator) -> Tensor:
     """Standard normal numbers of the width, type and device of ``like``, from a stream on the CPU."""
-    drawn = torch.randn(rows, like.shape[1], generator=noise, dtype=torch.float64)
-    return drawn.to(like.device, like.dtype)
+    # always in single precision, so that every dtype sees the same noise
+    return torch.randn(rows, like.shape[1], generator=noise).to(like.device, like.dtype)
 
 
 def repeated(counts: Tensor) -> Tensor:
@@ -204,33 +217,33 @@ def mended_adjacency(graph: Graph, owner: Tensor) -> Adjacency:
 
 
 @torch.no_grad()
-def nearest(points: Tensor, candidates: sp.csr_array, allowed: sp.csr_array | None = None) -> np.ndarray:
+def nearest(points: Tensor, candidates: Candidates, allowed: sp.csr_array | None = None) -> np.ndarray:
     """Index of each point's nearest candidate by Euclidean distance, ties to the first.
 
     Args:
         points: [r, f].
-        candidates: [u, f], u ≥ 1.
+        candidates: u of them, u ≥ 1.
         allowed: [r, u], nonzero where a candidate may be chosen, at least one a row; None allows all.
 
     Returns:
         int64 [r].
     """
-    half = np.asarray(candidates.multiply(candidates).sum(axis=1)).reshape(-1, 1) / 2
-    step = max(1, _BLOCK // candidates.shape[0])
+    half = candidates.squares[:, None] / 2
+    step = max(1, _BLOCK // len(half))
     found = [np.empty(0, np.int64)]
     for start in range(0, len(points), step):
         block = slice(start, start + step)
         # the nearest c has the largest p·c − ‖c‖²/2; the points stand in columns, where they lie together
-        closeness = candidates @ points[block].T.contiguous().cpu().numpy()
+        closeness = candidates.rows @ points[block].T.contiguous().cpu().numpy()
         closeness -= half
         if allowed is not None:
             closeness[allowed[block].T.toarray() == 0] = -np.inf
-        found.append(torch.from_numpy(closeness).argmax(dim=0).numpy())
+        found.append(closeness.argmax(axis=0))
     return np.concatenate(found)
 
 
 def reconstruction(
-    generated: Tensor, candidates: list[sp.csr_array], allowed: sp.csr_array | None = None
+    generated: Tensor, candidates: list[Candidates], allowed: sp.csr_array | None = None
 ) -> Tensor:
     """Sum, over sets of candidates and generated rows, of the mean squared difference to the nearest one.
 
@@ -238,7 +251,7 @@ def reconstruction(
 
     Args:
         generated: [r, f].
-        candidates: each [u, f].
+        candidates: sets of real nodes with f features.
         allowed: as in :func:`nearest`, for every set.
 
     Returns:
@@ -246,9 +259,10 @@ def reconstruction(
     """
     if not len(generated) or not candidates:
         return generated.sum() * 0
-    targets = [rows[nearest(generated, rows, allowed)] for rows in candidates]
+    chosen = [nearest(generated, each, allowed) for each in candidates]
     # Σ_j ‖x − t_j‖² needs only the sum of the targets and of their squares
-    total = torch.from_numpy(sum(targets).toarray()).to(generated.device, generated.dtype)
-    squares = float(sum(target.multiply(target).sum() for target in targets))
-    distances = len(targets) * generated.square().sum() - 2 * (generated * total).sum() + squares
+    total = sum(each.rows[index] for each, index in zip(candidates, chosen, strict=True))
+    total = torch.from_numpy(total.toarray()).to(generated.device, generated.dtype)
+    squares = sum(float(each.squares[index].sum()) for each, index in zip(candidates, chosen, strict=True))
+    distances = len(chosen) * generated.square().sum() - 2 * (generated * total).sum() + squares
     return distances / generated.shape[1]
