@@ -7,7 +7,13 @@ from collections.abc import Callable
 
 import pytest
 
-from fgl_core.datasets import NodeDataset, load_node_dataset
+from fgl_core.datasets import (
+    NODE_DATASETS,
+    GraphDataset,
+    NodeDataset,
+    load_graph_dataset,
+    load_node_dataset,
+)
 from fgl_core.datasets.sources import data_status
 from fgl_core.errors import InputError
 
@@ -16,16 +22,17 @@ os.environ["FGL_OFFLINE"] = "1"
 
 
 @pytest.fixture(scope="session")
-def real_data() -> Callable[..., NodeDataset]:
-    """``real_data("cora")`` loads a citation network, or skips the test where its files are not at hand."""
+def real_data() -> Callable[..., NodeDataset | GraphDataset]:
+    """``real_data("cora")`` loads a dataset, or skips the test where its files are not at hand."""
 
-    def load(name: str, **options: object) -> NodeDataset:
+    def load(name: str, **options: object) -> NodeDataset | GraphDataset:
         try:
             state = next(row["state"] for row in data_status() if row["name"] == name)
         except InputError as error:
             pytest.skip(str(error))
         if state not in ("cached", "in the mirror"):
             pytest.skip(f"{name} is {state}: set FGL_DATA_MIRROR, or run `fgl data fetch {name}`")
-        return load_node_dataset(name, **options)
+        loader = load_node_dataset if name in NODE_DATASETS else load_graph_dataset
+        return loader(name, **options)
 
     return load

@@ -1,4 +1,4 @@
-"""What can be learned from: the citation networks, and small data that comes with the libraries.
+"""What can be learned from: citation networks, sets of graphs, and small data that comes with the libraries.
 
 :mod:`fgl_core.datasets.sources` says where bytes come from, ``data/registry.toml`` which bytes are right.
 """
@@ -9,6 +9,14 @@ from dataclasses import replace
 from typing import Literal
 
 from fgl_core.datasets.embedded import EMBEDDED, GraphDataset, digits_graphs
+from fgl_core.datasets.groups import (
+    DOMAINS,
+    GRAPH_DATASETS,
+    SETTINGS,
+    domain,
+    load_graph_dataset,
+    setting_datasets,
+)
 from fgl_core.datasets.node import NodeDataset, row_normalised
 from fgl_core.datasets.registry import entry
 from fgl_core.datasets.transfer import Progress
@@ -16,7 +24,19 @@ from fgl_core.errors import unknown
 
 NODE_DATASETS: tuple[str, ...] = ("cora", "citeseer", "pubmed", "digits-knn", "karate")
 
-__all__ = ["NODE_DATASETS", "GraphDataset", "NodeDataset", "digits_graphs", "load_node_dataset"]
+__all__ = [
+    "DOMAINS",
+    "GRAPH_DATASETS",
+    "NODE_DATASETS",
+    "SETTINGS",
+    "GraphDataset",
+    "NodeDataset",
+    "digits_graphs",
+    "domain",
+    "load_graph_dataset",
+    "load_node_dataset",
+    "setting_datasets",
+]
 
 
 def load_node_dataset(
