@@ -68,3 +68,23 @@ def write_citeseer(root: Path, seed: int = 0) -> Made:
     entry = Entry("citeseer", "made up", "planetoid", "node", "none", "none", FOLDER, files)
     edges = np.array(sorted({(min(u, v), max(u, v)) for u, v in pairs.tolist() if u != v}))
     return Made(replace(entry, parsed=_from_planetoid("citeseer", paths).digest()), x, y, edges)
+
+
+def everything(folder: Path) -> list[str]:
+    return sorted(str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+
+
+def raw(home: Path) -> Path:
+    return home / "data" / "raw"
+
+
+def damage(path: Path, how: str) -> None:
+    content = path.read_bytes()
+    path.write_bytes(
+        {
+            "truncated": content[:-1],
+            "longer": content + b"\n",
+            "changed": bytes([content[0] ^ 1]) + content[1:],
+            "empty": b"",
+        }[how]
+    )
