@@ -1,4 +1,4 @@
-"""The TU collection's sets: the reader against PyTorch Geometric's, the parsed form, settings and digit groups."""
+"""The TU collection: its reader against PyTorch Geometric's, the parsed form, settings and digit groups."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from fgl_core.datasets.embedded import digits_graphs
 from fgl_core.datasets.registry import Entry, entry
 from fgl_core.errors import InputError
 
-PUBLISHED = {  # graphs, classes, mean nodes and mean edges as usually reported for the collection; feature columns
+PUBLISHED = {  # graphs, classes, mean nodes, mean edges (as usually reported), feature columns
     "MUTAG": (188, 2, 17.93, 19.79, 7),
     "BZR": (405, 2, 35.75, 38.36, 53),
     "COX2": (467, 2, 41.22, 43.45, 35),
