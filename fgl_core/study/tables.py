@@ -32,18 +32,31 @@ def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
 
 
 def curves_frame(results: Results, measure: str = OWN) -> pd.DataFrame:
-    """One row per run and round: dataset, clients, method (its label), seed, round (from 1), value.
+    """One row per run and round: dataset, clients, method (its label), name, seed, round (from 1), value.
 
     A run on the whole graph appears beside every number of clients.
+
+    Args:
+        measure: a curve of the record, e.g. ``val_accuracy``, ``loss``, ``local_test_accuracy``.
     """
+    placed = ((clients, label, results.record(spec)) for clients, label, spec in _placed(results.specs))
+    return _curves(((clients, label, record) for clients, label, record in placed if record), measure)
+
+
+def record_curves(records: Iterable[Record], measure: str = OWN) -> pd.DataFrame:
+    """:func:`curves_frame` for records of any origin, e.g. of runs just made."""
+    listed = list(records)
+    labels = _labels([record.spec for record in listed])
+    return _curves(((record.spec.clients, labels[record.spec.digest], record) for record in listed), measure)
+
+
+def _curves(placed: Iterable[tuple[int, str, Record]], measure: str) -> pd.DataFrame:
     rows = [
-        {"dataset": spec.dataset, "clients": clients, "method": label, "seed": spec.seed, "round": number,
-         "value": value}
-        for clients, label, spec in _placed(results.specs)
-        if (record := results.record(spec))
+        (record.spec.dataset, clients, label, record.spec.method.name, record.spec.seed, number, value)
+        for clients, label, record in placed
         for number, value in enumerate(record.data["curves"].get(measure, ()), start=1)
-    ]  # fmt: skip
-    return pd.DataFrame(rows, columns=["dataset", "clients", "method", "seed", "round", "value"])
+    ]
+    return pd.DataFrame(rows, columns=["dataset", "clients", "method", "name", "seed", "round", "value"])
 
 
 @dataclass(frozen=True)
@@ -95,10 +108,9 @@ def cells(results: Results) -> list[Cell]:
 def comparison(results: Results, baseline: str = "fedavg") -> pd.DataFrame:
     """One row per cell: how accurate, and how different from the baseline, seed by seed.
 
-    Columns: dataset, clients, method (its label), name; seeds (wanted), n (used), diverged, failed, stale;
-        mean, std
-    of the accuracy; difference, low, high (95 % t interval of the paired differences), p, p_holm (Holm over
-    all rows of this table), pairs, detectable (the difference found with probability 0.8); best.
+    Columns: dataset, clients, method (its label), name, measure; seeds (wanted), n (used), diverged, failed,
+    stale; mean, std of the accuracy; difference, low, high (95 % t interval of paired differences), p, p_holm
+    (Holm over all rows of this table), pairs, detectable (the difference found with probability 0.8); best.
 
     ``best`` marks the most accurate federated or local row of a column (dataset, number of clients) if no row
     there is missing and its advantage over the baseline holds after Holm's correction at 5 %.
@@ -121,6 +133,7 @@ def comparison(results: Results, baseline: str = "fedavg") -> pd.DataFrame:
                 "clients": cell.clients,
                 "method": cell.label,
                 "name": cell.method,
+                "measure": cell.measure,
                 "seeds": len(cell.specs),
                 "n": len(values),
                 **cell.counts(results),
@@ -147,7 +160,10 @@ def accuracy_table(frame: pd.DataFrame) -> Styler:
         frame: from :func:`comparison`.
     """
     return _styled(
-        frame, frame.apply(_accuracy_text, axis=1), "Test accuracy in %, mean ± standard deviation"
+        frame,
+        frame.apply(_accuracy_text, axis=1),
+        "accuracy",
+        "Test accuracy in %, mean ± standard deviation",
     )
 
 
@@ -157,7 +173,7 @@ def difference_table(frame: pd.DataFrame) -> Styler:
     if rows.empty:
         rows = frame
     text = rows.apply(_difference_text, axis=1)
-    return _styled(rows, text, "Difference to FedAvg in percentage points, 95 % interval")
+    return _styled(rows, text, "difference", "Difference to FedAvg in percentage points, 95 % interval")
 
 
 def _placed(specs: list[RunSpec]) -> Iterator[tuple[int, str, RunSpec]]:
@@ -254,10 +270,10 @@ def _difference_text(row: pd.Series) -> str:
     return text
 
 
-def _styled(frame: pd.DataFrame, text: pd.Series, caption: str) -> Styler:
+def _styled(frame: pd.DataFrame, text: pd.Series, uuid: str, caption: str) -> Styler:
     wide = _wide(frame, text).fillna("")
     bold = _wide(frame, frame["best"]).reindex_like(wide).eq(True)
-    styler = wide.style.set_uuid("table").set_caption(caption)
+    styler = wide.style.set_uuid(uuid).set_caption(caption)
     return styler.apply(lambda _: bold.map(lambda best: "font-weight: bold" if best else ""), axis=None)
 
 
