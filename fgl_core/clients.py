@@ -57,6 +57,7 @@ class NodeClient:
 
     Attributes:
         graph: the subgraph it trains on.
+        nodes: where its nodes stand in the whole graph, int64 ``[n]``.
         labels: classes of its nodes, int64 ``[n]``.
         train, val, test: node positions in ``graph``, int64.
         evaluation_graph: the graph it is evaluated on: its own, or the whole graph with cross-client edges.
@@ -66,6 +67,7 @@ class NodeClient:
     name: str
     num_classes: int
     graph: Graph
+    nodes: np.ndarray
     labels: torch.Tensor
     train: torch.Tensor
     val: torch.Tensor
@@ -112,6 +114,7 @@ def node_clients(
                 name=f"client-{index}",
                 num_classes=dataset.num_classes,
                 graph=graph,
+                nodes=part.nodes,
                 labels=torch.from_numpy(part.y),
                 train=torch.from_numpy(np.flatnonzero(part.train)),
                 val=torch.from_numpy(np.flatnonzero(part.val)),

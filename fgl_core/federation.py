@@ -134,6 +134,7 @@ def federate(
     rounds: int,
     streams: Streams,
     everywhere: bool = False,
+    on_trained: Callable[[int, list[torch.nn.Module]], None] | None = None,
 ) -> Iterator[Round]:
     """Train ``clients`` together and yield each round as it ends.
 
@@ -144,6 +145,7 @@ def federate(
     Args:
         models: one initial model per client, trained in place; all hold the same shared tensors.
         everywhere: evaluate each client's model on all clients' test examples, too.
+        on_trained: called in each round with its number and the clients' models, before aggregation.
 
     Raises:
         Divergence: when a client's loss or parameters are not finite.
@@ -178,6 +180,8 @@ def federate(
             updates.append(Update(index, client.weight, tensors, report))
         trained = [client.evaluate(local) for client, local in zip(clients, models, strict=True)]
 
+        if on_trained:
+            on_trained(number, models)
         method.aggregate(server, updates)
         for local, tensors in zip(models, server.outbox, strict=True):
             local.load_state_dict(tensors, strict=False)

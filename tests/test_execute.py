@@ -112,6 +112,13 @@ def test_global_evaluation_sees_the_edges_between_clients():
     assert alone[0]["curves"] == alone[1]["curves"]
 
 
+def test_quota_split_has_the_fields_numbers(real_data):
+    real_data("citeseer")
+    partition = set_up(RunSpec.parse({"dataset": "citeseer", "split": "quota"})).partition
+    train, val = (sum(client[part] for client in partition["clients"]) for part in ("train", "val"))
+    assert (train, val) == (6 * 332, 665)  # the quota counts the 15 nodes that are dropped
+
+
 def test_number_of_clients_and_global_share_the_test_nodes():
     ids = {}
     for clients in (1, 3, 5):

@@ -87,6 +87,13 @@ class Graph:
         """Directed edges ``(target, source)``, each int64 [2e], sorted by target, without self-loops."""
         return self.adjacency.neighbours
 
+    @property
+    def undirected_edges(self) -> np.ndarray:
+        """The edges as unique pairs u < v, int64 [e, 2]."""
+        target, source = self.neighbours
+        upper = target < source
+        return torch.stack([target[upper], source[upper]], dim=1).cpu().numpy()
+
     @cached_property
     def dense(self) -> Tensor:
         """The features [n, f] in full, masked columns zeroed: what the plain loop multiplies."""

@@ -16,6 +16,7 @@ import torch
 
 from fgl_core.federation import Divergence, Round
 from fgl_core.models import ops
+from fgl_core.study.heterogeneity import Heterogeneity
 from fgl_core.study.measures import best_round, columns, measure, selected
 from fgl_core.study.setup import set_up
 from fgl_core.study.spec import RunSpec
@@ -44,11 +45,12 @@ def execute(
     """
     started = time.perf_counter()
     setup = set_up(spec, getattr(torch, dtype))
+    watch = Heterogeneity(spec, setup, getattr(torch, dtype)) if spec.task == "heterogeneity" else None
     rounds: list[dict[str, Any]] = []
     status, reason = "done", None
     with ops.engine(engine), _one_thread():
         try:
-            for measured in setup.run():
+            for measured in setup.run(on_trained=watch.compare if watch else None):
                 rounds.append(measure(measured, pooled=setup.pooled))
                 if on_round:
                     on_round(measured, rounds[-1])
@@ -67,6 +69,7 @@ def execute(
         "best": selected(rounds, best_round(rounds)) if rounds else None,
         "last": selected(rounds, len(rounds) - 1) if rounds else None,
         "bytes": {way: columns([values["bytes"][way] for values in rounds]) for way in ("up", "down")},
+        **({"heterogeneity": watch.result()} if watch else {}),
         "timing": {
             "seconds": round(seconds, 3),
             "seconds_per_round": round(seconds / max(1, len(rounds)), 4),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -14,6 +14,7 @@ from fgl_core.datasets import load_node_dataset
 from fgl_core.federation import LocalTraining, Round, federate
 from fgl_core.models import build_model
 from fgl_core.partition import (
+    QUOTAS,
     partition_digest,
     partition_nodes,
     partition_statistics,
@@ -41,8 +42,12 @@ class Setup:
     partition: dict[str, Any]
     pooled: bool
 
-    def run(self) -> Iterator[Round]:
-        """Train, and yield each round as it ends."""
+    def run(self, on_trained: Callable[[int, list[torch.nn.Module]], None] | None = None) -> Iterator[Round]:
+        """Train, and yield each round as it ends.
+
+        Args:
+            on_trained: as in :func:`~fgl_core.federation.federate`.
+        """
         return federate(
             self.spec.method,
             self.clients,
@@ -51,6 +56,7 @@ class Setup:
             rounds=self.spec.rounds,
             streams=Streams(self.spec.seed),
             everywhere=self.pooled and self.spec.method.evaluates_everywhere,
+            on_trained=on_trained,
         )
 
 
@@ -67,11 +73,10 @@ def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:
     streams = Streams(spec.seed)
     dataset = load_node_dataset(spec.dataset, features=spec.features, keep_unlabelled=spec.keep_unlabelled)
     # the split is drawn before and independently of the partition: every M shares its test nodes
-    split = split_nodes(dataset.y, spec.split, streams.numpy("split"))
+    split = split_nodes(dataset.y, spec.split, streams.numpy("split"), quota=QUOTAS.get(spec.dataset))
     owner = partition_nodes(dataset, spec.clients, spec.partition, streams.numpy("partition"))
     parts = subgraphs(dataset, split, owner)
     statistics = partition_statistics(dataset, split, owner)
-    kept = ("nodes", "edges", "train", "val", "test")
     models = [
         build_model(
             spec.backbone,
@@ -98,8 +103,10 @@ def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:
         ),
         partition={
             "hash": partition_digest(owner, split),
-            "clients": [{key: client[key] for key in kept} for client in statistics["clients"]],
-            "edges_lost": statistics["edges_lost"],
+            **{
+                name: round(value, 5) if isinstance(value, float) else value
+                for name, value in statistics.items()
+            },
         },
         pooled=True,
     )

@@ -46,7 +46,7 @@ class RunSpec(BaseModel):
         name = value.get("name", "fedavg")
         if name not in METHODS:
             raise unknown("method", name, METHODS)
-        task = cls.model_fields["task"].default
+        task = "graph" if issubclass(cls, GraphSpec) else "node"
         if task not in METHODS[name].tasks:
             allowed = ", ".join(other for other, method in METHODS.items() if task in method.tasks)
             raise InputError(f"method {name!r} does not do {task} classification: allowed: {allowed}")
@@ -135,6 +135,20 @@ class NodeSpec(RunSpec):
         return f"{self.dataset}-m{self.clients}-{self.method.name}-s{self.seed}-{self.digest[:12]}"
 
 
+class HeterogeneitySpec(NodeSpec):
+    """A run of node classification in which the clients' models and graphs are compared (FGSSL, Fig. 1)."""
+
+    task: Literal["heterogeneity"] = "heterogeneity"
+    representation: Literal["output", "hidden"] = Field(
+        "output", description="what is compared between models: logits, or the hidden layer"
+    )
+    every: int = Field(1, ge=1, description="compare the models in every so many rounds")
+    walk_length: int = Field(5, ge=1, le=8, description="steps of the anonymous walks")
+    walks: int = Field(
+        20_000, ge=100, le=10_000_000, description="anonymous walks drawn on each client's graph"
+    )
+
+
 class GraphSpec(RunSpec):
     """One run of graph classification over clients that each hold a dataset of graphs (FedCCH, section 5)."""
 
@@ -176,7 +190,11 @@ class GraphSpec(RunSpec):
         return f"{setting.lower()}-{self.method.name}-{self.norm}-s{self.seed}-{self.digest[:12]}"
 
 
-TASKS: dict[str, type[RunSpec]] = {"node": NodeSpec, "graph": GraphSpec}
+TASKS: dict[str, type[RunSpec]] = {
+    "node": NodeSpec,
+    "heterogeneity": HeterogeneitySpec,
+    "graph": GraphSpec,
+}
 
 
 def _method_name(values: Mapping[str, Any]) -> str:
