@@ -9,10 +9,11 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from graphs import random_graph
+from graphs import random_arrays, random_graph
 from torch.nn.functional import cross_entropy, smooth_l1_loss
 
-from fgl_core.clients import NodeClient
+from fgl_core.clients import NodeClient, node_clients
+from fgl_core.datasets.node import NodeDataset
 from fgl_core.methods import METHODS
 from fgl_core.models import build_model, neighgen
 from fgl_core.models.graph import Graph
@@ -25,6 +26,7 @@ from fgl_core.models.neighgen import (
     repeated,
     undirected,
 )
+from fgl_core.partition import Subgraph
 from fgl_core.streams import Streams
 from fgl_core.study.execute import execute
 from fgl_core.study.spec import NodeSpec
@@ -36,20 +38,15 @@ SMALL = {"dataset": "digits-knn", "clients": 3, "hidden": 16, "rounds": 2, "loca
 
 def client_of(seed: int, name: str = "client-0", nodes: int = 40) -> NodeClient:
     """A client on a random graph in which some nodes are isolated and one has no features."""
-    graph = random_graph(seed, nodes=nodes)
-    order = torch.randperm(nodes, generator=torch.Generator().manual_seed(seed))
-    half, tenth = nodes // 2, nodes // 10
-    return NodeClient(
-        name=name,
-        num_classes=3,
-        graph=graph,
-        labels=torch.arange(nodes) % 3,
-        train=order[:half],
-        val=order[half : nodes - tenth],
-        test=order[nodes - tenth :],
-        evaluation_graph=graph,
-        evaluation_rows=torch.arange(nodes),
+    x, edges = random_arrays(seed, nodes=nodes)
+    y = np.arange(nodes) % 3
+    order = np.random.default_rng(seed).permutation(nodes)
+    train, val, test = (
+        np.isin(np.arange(nodes), part) for part in np.split(order, [nodes // 2, -nodes // 10])
     )
+    part = Subgraph(np.arange(nodes), x, edges, y, train, val, test)
+    client = node_clients(NodeDataset("random", x, edges, y, 3), [part], "union", torch.float64)[0]
+    return replace(client, name=name)
 
 
 def clients_of(number: int) -> list[NodeClient]:
