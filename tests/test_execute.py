@@ -114,9 +114,11 @@ def test_global_evaluation_sees_the_edges_between_clients():
 
 def test_quota_split_has_the_fields_numbers(real_data):
     real_data("citeseer")
-    partition = set_up(RunSpec.parse({"dataset": "citeseer", "split": "quota"})).partition
-    train, val = (sum(client[part] for client in partition["clients"]) for part in ("train", "val"))
-    assert (train, val) == (6 * 332, 665)  # the quota counts the 15 nodes that are dropped
+    clients = set_up(RunSpec.parse({"dataset": "citeseer", "split": "quota"})).partition["clients"]
+    sizes = [sum(counts) for counts in zip(*(client["class_counts"] for client in clients), strict=True)]
+    # the quota counts the 15 nodes that are dropped; a smaller class gives all it has
+    assert sum(client["train"] for client in clients) == sum(min(332, size) for size in sizes)
+    assert sum(client["val"] for client in clients) == 665
 
 
 def test_number_of_clients_and_global_share_the_test_nodes():
