@@ -41,8 +41,8 @@ def signature(vector: np.ndarray, kind: Hash = "average") -> np.ndarray:
     side = math.isqrt(len(vector))
     if side**2 != len(vector) or side == 0:
         raise InputError(
-            f"a signature reads {len(vector)} numbers as a square image: their number, the hidden width, must be"
-            " a square such as 64"
+            f"a signature reads {len(vector)} numbers as a square image: their number, the hidden width, must"
+            " be a square such as 64"
         )
     hashes = {"average": "average_hash", "perceptual": "phash", "difference": "dhash", "wavelet": "whash"}
     if kind not in hashes:
