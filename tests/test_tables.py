@@ -8,13 +8,23 @@ from scipy import stats
 from synthetic import synthetic_record
 
 from fgl_core.errors import InputError
-from fgl_core.study import catalogue
 from fgl_core.study.catalogue import STUDIES, study_specs
+from fgl_core.study.grid import SCALES, grid
 from fgl_core.study.results import collect, open_results, parse_only, resolve_profile
 from fgl_core.study.store import Store, write_record
 from fgl_core.study.tables import accuracy_table, comparison, curves_frame, difference_table, runs_frame
 
-STUDY = "fgssl-table1"
+STUDY = "four-methods"
+
+
+@pytest.fixture(autouse=True)
+def four_methods(monkeypatch):
+    def four(profile):
+        """Four methods."""
+        methods = ("local", "global", "fedavg", "fgssl")
+        return grid(SCALES[profile], ({"method": {"name": name}} for name in methods))
+
+    monkeypatch.setitem(STUDIES, STUDY, four)
 
 
 @pytest.fixture(autouse=True)
@@ -105,7 +115,7 @@ def test_missing_cells_are_shown_as_missing(store):
     assert not comparison(results)["best"].any()
     assert len(results.missing) == 2 + 2 * 9
     assert "10 of 30 runs shown" in results.stamp() and "20 missing" in results.stamp()
-    assert "`fgl study run fgssl-table1 --profile lite --only dataset=cora`" in results.stamp()
+    assert "`fgl study run four-methods --profile lite --only dataset=cora`" in results.stamp()
     assert "2026-01-02, commit `abcdef123456`" in results.stamp()
 
 
@@ -135,7 +145,7 @@ def test_variants_of_a_method_are_told_apart(store, monkeypatch):
     def temperatures(profile):
         """Two temperatures."""
         variants = ({"method": {"name": "fgssl", "tau": tau}} for tau in (0.1, 1.0))
-        return catalogue.grid(catalogue.SCALES[profile], variants)
+        return grid(SCALES[profile], variants)
 
     monkeypatch.setitem(STUDIES, "temperatures", temperatures)
     frame = comparison(collect("temperatures", "lite", {"dataset": ["cora"], "clients": ["5"]}, store))
@@ -187,7 +197,7 @@ def test_seeds_and_shared_runs_of_the_catalogue():
 @pytest.mark.parametrize(
     ("only", "message"),
     [
-        ({"dataset": ["corra"]}, "no run of fgssl-table1, profile lite, has dataset=corra; it has: citeseer, cora, pubmed"),
+        ({"dataset": ["corra"]}, "no run of four-methods, profile lite, has dataset=corra; it has:"),
         ({"clients": [6]}, "clients=6; it has: 5, 7, 10"),
         ({"datset": ["cora"]}, "unknown field 'datset': did you mean 'dataset'?"),
     ],

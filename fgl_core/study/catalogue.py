@@ -1,18 +1,17 @@
 """The studies: each a function from a profile to its runs.
 
-A study says what is run, not what is shown. Add one by writing a function and naming it in :data:`STUDIES`;
-the first line of its docstring is its title.
+A study says what is run, not what is shown. Add one by writing a function beside those of its paper and
+naming it in :data:`STUDIES`; the first line of its docstring is its title.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass
-from itertools import product
 from typing import Any
 
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS
+from fgl_core.study import fgssl
 from fgl_core.study.spec import RunSpec
 
 PROFILES = {
@@ -23,51 +22,18 @@ PROFILES = {
 }
 
 
-@dataclass(frozen=True)
-class Scale:
-    """What a profile changes in a node-level study; seeds are 0 … ``seeds`` - 1."""
-
-    datasets: tuple[str, ...]
-    clients: tuple[int, ...]
-    seeds: int
-    rounds: int
-
-
-CITATION = ("cora", "citeseer", "pubmed")
-SCALES = {
-    "smoke": Scale(("digits-knn",), (3, 5), seeds=2, rounds=4),
-    "lite": Scale(CITATION, (5, 7, 10), seeds=3, rounds=50),
-    "paper": Scale(CITATION, (5, 7, 10), seeds=5, rounds=200),
-    "power": Scale(("cora", "citeseer"), (5, 7, 10), seeds=20, rounds=200),
-}
-
-
-def fgssl_table1(profile: str) -> list[RunSpec]:
-    """FGSSL, Table 1: accuracy of each method on each dataset, for 5, 7 and 10 clients."""
-    methods = ("local", "global", "fedavg", "fgssl")
-    return grid(SCALES[profile], ({"method": {"name": name}} for name in methods))
-
-
 STUDIES: dict[str, Callable[[str], list[RunSpec]]] = {
-    "fgssl-table1": fgssl_table1,
+    "fgssl-table1": fgssl.table1,
+    "fgssl-table2": fgssl.table2,
+    "fgssl-table3": fgssl.table3,
+    "fgssl-fig1": fgssl.fig1,
+    "fgssl-fig3": fgssl.fig3,
+    "fgssl-fig4": fgssl.fig4,
+    "fgssl-which": fgssl.which,
+    "fgssl-ladder": fgssl.ladder,
+    "fgssl-protocols": fgssl.protocols,
+    "fgssl-partitions": fgssl.partitions,
 }
-
-
-def grid(scale: Scale, variants: Iterable[Mapping[str, Any]]) -> list[RunSpec]:
-    """Every dataset × number of clients × variant × seed, each distinct run once.
-
-    Args:
-        variants: what differs besides, as fields of a spec, the method included.
-    """
-    specs = [
-        RunSpec.parse(
-            {"dataset": dataset, "clients": clients, "rounds": scale.rounds, "seed": seed, **variant}
-        )
-        for dataset, clients, variant, seed in product(
-            scale.datasets, scale.clients, list(variants), range(scale.seeds)
-        )
-    ]
-    return list({spec.digest: spec for spec in specs}.values())
 
 
 def study_specs(study: str, profile: str, only: Mapping[str, Iterable[Any]] | None = None) -> list[RunSpec]:
