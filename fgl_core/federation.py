@@ -102,10 +102,21 @@ class Update:
 
 @dataclass
 class Server:
-    """What the server holds: the tensors each client gets next, and the method's own state."""
+    """What the server holds.
+
+    Attributes:
+        outbox: the tensors each client gets next; during aggregation, what each one got last.
+        streams: where a method's own draws come from.
+        round: the number of the round, from 1.
+        state: what the method remembers between rounds.
+        notes: what the method says of this round for the record, ready for JSON.
+    """
 
     outbox: list[Tensors]
+    streams: Streams
+    round: int = 0
     state: dict[str, Any] = field(default_factory=dict)
+    notes: dict[str, Any] = field(default_factory=dict)
 
     def broadcast(self, tensors: Tensors) -> None:
         """Send the same tensors to every client."""
@@ -123,6 +134,7 @@ class Round:
     everywhere: list[np.ndarray] | None  # each client's model on all clients' test examples (method local)
     bytes_up: dict[str, int]
     bytes_down: dict[str, int]
+    notes: dict[str, Any]  # what the method says of the round, e.g. who is in which cluster
 
 
 def federate(
@@ -143,7 +155,7 @@ def federate(
     sends before the first round counts in it.
 
     Args:
-        models: one initial model per client, trained in place; all hold the same shared tensors.
+        models: one initial model per client, trained in place.
         everywhere: evaluate each client's model on all clients' test examples, too.
         on_trained: called in each round with its number and the clients' models, before aggregation.
 
@@ -154,7 +166,8 @@ def federate(
     prepared = method.prepare(clients, streams)
     clients = prepared.clients
     server = Server(
-        outbox=[{name: models[0].state_dict()[name].clone() for name in travelling}] * len(clients)
+        outbox=[{name: local.state_dict()[name].clone() for name in travelling} for local in models],
+        streams=streams,
     )
     optimizers: dict[int, torch.optim.Optimizer] = {}
 
@@ -182,6 +195,7 @@ def federate(
 
         if on_trained:
             on_trained(number, models)
+        server.round, server.notes = number, {}
         method.aggregate(server, updates)
         for local, tensors in zip(models, server.outbox, strict=True):
             local.load_state_dict(tensors, strict=False)
@@ -190,7 +204,9 @@ def federate(
         if everywhere:
             crossed = [sum(client.evaluate(local)["test"] for client in clients) for local in models]
         loss = float(np.average(losses, weights=[client.weight for client in clients]))
-        yield Round(number, loss, trained, aggregated, crossed, dict(bytes_up), dict(bytes_down))
+        yield Round(
+            number, loss, trained, aggregated, crossed, dict(bytes_up), dict(bytes_down), server.notes
+        )
 
 
 def _train(

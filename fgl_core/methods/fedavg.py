@@ -59,8 +59,12 @@ class FedAvg(BaseModel):
         return Preparation(clients)
 
     def travels(self, model: torch.nn.Module) -> list[str]:
-        """Names of the tensors that are shared, parameters and buffers."""
-        return list(model.state_dict())
+        """Names of the tensors that are shared, parameters and buffers: all but the model's local modules.
+
+        Clients whose graphs differ in features and classes keep the layers that have these widths.
+        """
+        local = tuple(getattr(model, "local_modules", ()))
+        return [name for name in model.state_dict() if not name.startswith(local)]
 
     def loss(self, step: LocalStep) -> torch.Tensor:
         """Cross-entropy on the client's training examples (FGSSL, eq. 5)."""
@@ -79,9 +83,10 @@ class FedAvg(BaseModel):
 
 
 def weighted_mean(updates: list[Update]) -> dict[str, torch.Tensor]:
-    """Mean of the updates' tensors, weighted by their numbers of training examples."""
+    """Mean of the updates' tensors, weighted by their numbers of training examples; counts are rounded."""
     total = sum(update.weight for update in updates)
-    return {
-        name: sum(update.tensors[name] * (update.weight / total) for update in updates)
-        for name in updates[0].tensors
-    }
+    means = {}
+    for name, tensor in updates[0].tensors.items():
+        mean = sum(update.tensors[name] * (update.weight / total) for update in updates)
+        means[name] = mean if tensor.is_floating_point() else mean.round().to(tensor.dtype)
+    return means
