@@ -150,11 +150,11 @@ def _labels(similarity: np.ndarray, clusters: int, algorithm: str, seed: int) ->
 
         clusters = min(clusters, len(np.unique(similarity, axis=0)))
         model = KMeans(clusters, n_init=STARTS, random_state=seed)
-        return _in_order(model.fit_predict(similarity))
+        return in_order(model.fit_predict(similarity))
     from sklearn.cluster import AgglomerativeClustering
 
     model = AgglomerativeClustering(clusters, metric="precomputed", linkage=algorithm)
-    return _in_order(model.fit_predict(_distance(similarity)))
+    return in_order(model.fit_predict(_distance(similarity)))
 
 
 def _distance(similarity: np.ndarray) -> np.ndarray:
@@ -163,6 +163,7 @@ def _distance(similarity: np.ndarray) -> np.ndarray:
     return distance
 
 
-def _in_order(labels: np.ndarray) -> np.ndarray:
+def in_order(labels: np.ndarray) -> np.ndarray:
+    """The same clusters, numbered in the order in which they first occur, int64 [m]."""
     _, first, inverse = np.unique(labels, return_index=True, return_inverse=True)
     return np.argsort(np.argsort(first))[inverse].astype(np.int64)

@@ -57,6 +57,11 @@ class PersonalisationFactor(nn.Module):
         return pergraph.graph_norm(x, batch.sizes, self.alpha, self.gamma, self.beta, EPSILON)
 
 
+def is_norm(module: nn.Module) -> bool:
+    """Whether a module is a normalisation layer."""
+    return isinstance(module, BatchNorm | PersonalisationFactor)
+
+
 def build_norm(kind: str, width: int, dtype: torch.dtype) -> nn.Module:
     """A fresh normalisation; ``norm(x [n, d], batch)`` gives [n, d].
 
