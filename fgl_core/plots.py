@@ -5,7 +5,8 @@ Functions take frames from :mod:`fgl_core.study.tables` and return the figure; t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -42,7 +43,18 @@ RC = {
 }
 
 
-@plt.rc_context(RC)
+@contextmanager
+def _style() -> Iterator[None]:
+    # not matplotlib's rc_context: it would also take back the notebook's own switch to show figures
+    before = {name: plt.rcParams[name] for name in RC}
+    plt.rcParams.update(RC)
+    try:
+        yield
+    finally:
+        plt.rcParams.update(before)
+
+
+@_style()
 def accuracy_per_round(frame: pd.DataFrame, label: str = "Test accuracy in %") -> Figure:
     """Accuracy after each round, a line per method: mean over seeds, band of one standard deviation each way.
 
@@ -65,7 +77,7 @@ def accuracy_per_round(frame: pd.DataFrame, label: str = "Test accuracy in %") -
     return figure
 
 
-@plt.rc_context(RC)
+@_style()
 def class_bars(counts: Sequence[Sequence[int]], names: Sequence[str] | None = None) -> Figure:
     """How many nodes of each class every client holds: a small bar chart per client, all on one scale.
 
@@ -118,7 +130,7 @@ def difference_dots(frame: pd.DataFrame, baseline: str = "FedAvg") -> Figure:
     return _dots(drawn, f"Difference to {baseline} in points", missing=rows["pairs"] == 0, zero=True)
 
 
-@plt.rc_context(RC)
+@_style()
 def _dots(frame: pd.DataFrame, label: str, missing: pd.Series, zero: bool = False) -> Figure:
     """One panel per dataset, one line per method, one marker per number of clients."""
     datasets, methods = list(dict.fromkeys(frame["dataset"])), list(dict.fromkeys(frame["method"]))

@@ -10,16 +10,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from fgl_core.datasets import NODE_DATASETS
+from fgl_core.datasets.groups import SETTINGS
 from fgl_core.errors import InputError
 from fgl_core.methods import METHODS
-from fgl_core.study.spec import NodeSpec, RunSpec
+from fgl_core.study.spec import TASKS, GraphSpec, RunSpec
 from fgl_core.study.store import Store, check_writable, write_record
+from fgl_core.study.sweep import datasets_of
 
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
     from fgl_core.federation import Round
 
+TITLES = {("node", "heterogeneity"): "Node classification", ("graph",): "Graph classification"}
+CHOICES = {"dataset": NODE_DATASETS, "setting": SETTINGS}
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
@@ -32,7 +36,7 @@ def run_once(values: Mapping[str, Any]) -> int:
     from fgl_core.datasets.sources import fetch
 
     with fetching() as progress:
-        fetch([spec.dataset], progress)
+        fetch(datasets_of(spec), progress)
     record = _train(spec)
     path = write_record(record, store.runs)
     print(_report(spec, record))
@@ -43,7 +47,8 @@ def run_once(values: Mapping[str, Any]) -> int:
 def methods() -> None:
     """Every method with its parameters: default, range, meaning, source."""
     for name, method in METHODS.items():
-        print(f"{name}: {method.title} ({method.paper})")
+        source = f" ({method.paper})" if "paper" in vars(method) else ""
+        print(f"{name}: {method.title}{source}")
         print(f"  {_first_line(method)}")
         rows = [
             (_flag(key), str(field.default), _range(field), field.description or "", _source(field))
@@ -62,14 +67,13 @@ def methods() -> None:
 def _spec_values(given: Mapping[str, Any]) -> dict[str, Any]:
     """The flags that were given as fields of a spec; a parameter of another method is refused by name."""
     given = {key: value for key, value in given.items() if value is not None}
-    fields = {key: value for key, value in given.items() if key in NodeSpec.model_fields}
+    fields = {key: value for key, value in given.items() if key in _fields()}
     name = fields.get("method", "fedavg")
-    own = METHODS[name].model_fields if name in METHODS else {}
     parameters = {key: value for key, value in given.items() if key not in fields}
-    for key in parameters:
-        if name in METHODS and key not in own:
-            owners = ", ".join(_owners()[key])
-            allowed = ", ".join(_flag(field) for field in own if field != "name") or "none"
+    own = [key for key in METHODS[name].model_fields if key != "name"] if name in METHODS else []
+    for key in parameters if name in METHODS else ():
+        if key not in own:
+            owners, allowed = ", ".join(_owners()[key]), ", ".join(map(_flag, own)) or "none"
             raise InputError(
                 f"{_flag(key)} is a parameter of {owners}, not of {name}; parameters of {name}: {allowed}"
             )
@@ -79,12 +83,14 @@ def _spec_values(given: Mapping[str, Any]) -> dict[str, Any]:
 def _train(spec: RunSpec) -> dict[str, Any]:
     from tqdm import tqdm
 
-    with tqdm(
-        total=spec.rounds, desc=f"{spec.method.title} on {spec.dataset}", unit="round", file=sys.stderr
-    ) as bar:
+    watched = sys.stderr.isatty()
+    # into a file, nothing is drawn before the first round: an error stays a single line
+    delay = 0 if watched else 1e-6
+    with tqdm(total=spec.rounds, desc=_title(spec), unit="round", file=sys.stderr, delay=delay) as bar:
         from fgl_core.study.execute import execute  # imports torch: the bar is seen while it loads
 
-        bar.reset()  # the time left is judged by rounds alone
+        if watched:
+            bar.reset()  # the time left is judged by rounds alone
 
         def advance(measured: Round, values: Mapping[str, Any]) -> None:
             curves = values["curves"]
@@ -103,10 +109,15 @@ def _train(spec: RunSpec) -> dict[str, Any]:
             raise
 
 
+def _title(spec: RunSpec) -> str:
+    return f"{spec.method.title} on {spec.setting if isinstance(spec, GraphSpec) else spec.dataset}"
+
+
 def _report(spec: RunSpec, record: Mapping[str, Any]) -> str:
-    place = "the whole graph" if spec.method.centralised else f"{spec.clients} clients"
+    number = len(record["partition"]["clients"])
+    clients = "the whole graph" if spec.method.centralised else f"{number} clients"
     seconds = record["timing"]["seconds"]
-    lines = [f"{spec.method.title} on {spec.dataset}, {place}, seed {spec.seed}: {seconds:.1f} s"]
+    lines = [f"{_title(spec)}, {clients}, seed {spec.seed}: {seconds:.1f} s"]
     if record["status"] == "diverged":
         lines.append(f"diverged: {record['reason']}; what was measured before:")
     for moment, title in (("best", "best validation"), ("last", "last")):
@@ -155,47 +166,57 @@ def _range(field: FieldInfo) -> str:
     return ", ".join(bounds)
 
 
-def _parameter(name: str, field: FieldInfo, group: Group, help: str, default: str) -> inspect.Parameter:
-    annotation = Annotated[
-        field.annotation | None, Parameter(group=group, help=help, show_default=lambda _: default)
-    ]
+def _parameter(name: str, kind: Any, group: Group, help: str, default: str) -> inspect.Parameter:
+    about = Parameter(group=group, help=help, show_default=lambda _: default)
+    annotation = Annotated[kind | None, about]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
 
 def _parameters() -> dict[str, inspect.Parameter]:
-    """A flag for each field of a run, then for each parameter of a method."""
-    of_the_run = Group("The run", sort_key=0)
-    names = ", ".join(name for name, method in METHODS.items() if "node" in method.tasks)
-    annotation = Annotated[
-        str | None,
-        Parameter(group=of_the_run, help=f"the federated method: {names}", show_default=lambda _: "fedavg"),
-    ]
-    flags = {
-        "method": inspect.Parameter(
-            "method", inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation
-        )
-    }
-    for name, field in sorted(NodeSpec.model_fields.items(), key=lambda item: item[0] == "seed"):
-        if name not in ("task", "method"):
-            help = _help(field) + (f": {', '.join(NODE_DATASETS)}" if name == "dataset" else "")
-            flags[name] = _parameter(name, field, of_the_run, help, str(field.default))
+    """A flag for each field of a run, then for each parameter of a method. Not given: None."""
+    of_every_run = Group("The run", sort_key=0)
+    names = ", ".join(METHODS)
+    flags = {"method": _parameter("method", str, of_every_run, f"federated method: {names}", "fedavg")}
+    flags["task"] = _parameter(
+        "task", str, of_every_run, ", ".join(TASKS), "node, or graph when a setting is given"
+    )
+    for name, having in _fields().items():
+        if name not in flags:
+            group = Group(TITLES.get(tuple(having), f"Only with --task {' or '.join(having)}"), sort_key=1)
+            group = of_every_run if len(having) == len(TASKS) else group
+            flags[name] = _merged(name, {task: TASKS[task].model_fields[name] for task in having}, group)
     for name, having in _owners().items():
-        field = METHODS[having[0]].model_fields[name]
-        defaults = {method: METHODS[method].model_fields[name].default for method in having}
-        default = ", ".join(f"{value} for {method}" for method, value in defaults.items())
-        if len(set(defaults.values())) == 1:
-            default = str(field.default)
-        group = Group(f"Only with --method {' or '.join(having)}", sort_key=1)
-        flags[name] = _parameter(name, field, group, _help(field), default)
+        group = Group(f"Only with --method {' or '.join(having)}", sort_key=2)
+        flags[name] = _merged(name, {method: METHODS[method].model_fields[name] for method in having}, group)
     return flags
 
 
+def _merged(name: str, fields: Mapping[str, FieldInfo], group: Group) -> inspect.Parameter:
+    """One flag for fields of the same name; where their defaults differ, the help gives each."""
+    field = next(iter(fields.values()))
+    defaults = {owner: str(other.default) for owner, other in fields.items() if not other.is_required()}
+    default = ", ".join(f"{value} for {owner}" for owner, value in defaults.items())
+    if len(set(defaults.values())) <= 1:
+        default = next(iter(defaults.values()), "as the method has it")
+    help = _help(field) + (f": {', '.join(CHOICES[name])}" if name in CHOICES else "")
+    return _parameter(name, field.annotation, group, help, default)
+
+
+def _fields() -> dict[str, list[str]]:
+    """The tasks whose runs have a field, by its name; the seed comes last."""
+    having: dict[str, list[str]] = {}
+    for task, kind in TASKS.items():
+        for name in kind.model_fields:
+            having.setdefault(name, []).append(task)
+    return {**having, "seed": having.pop("seed")}
+
+
 def _owners() -> dict[str, list[str]]:
-    """The methods of node classification that have a parameter, by its name."""
+    """The methods that have a parameter, by its name."""
     owners: dict[str, list[str]] = {}
     for method, kind in METHODS.items():
         for name in kind.model_fields:
-            if name != "name" and "node" in kind.tasks:
+            if name != "name":
                 owners.setdefault(name, []).append(method)
     return owners
 

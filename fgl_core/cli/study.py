@@ -11,6 +11,7 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fgl_core.errors import InputError
+from fgl_core.methods import METHODS
 from fgl_core.study.catalogue import PROFILES, STUDIES, title
 from fgl_core.study.results import Results, collect, parse_only
 from fgl_core.study.store import Store
@@ -26,14 +27,18 @@ UNITS = {"h": 3600, "m": 60, "s": 1}
 
 
 def show() -> None:
-    """Every study and how much of it is recorded."""
+    """Every study and how much of it is recorded, under each profile."""
     store = Store()
+    width = max(map(len, STUDIES))
     for name in STUDIES:
-        print(f"{name}: {title(name)}")
-        for profile, meaning in PROFILES.items():
+        shares = []
+        for profile in PROFILES:
             results = collect(name, profile, {}, store)
-            have, want = len(results.shown), len(results.specs)
-            print(f"  {profile:<6} {have:>4} of {want:>4} runs recorded  ({meaning})")
+            shares.append(f"{profile} {len(results.shown)}/{len(results.specs)}")
+        print(f"{name:<{width}}  {', '.join(shares)}\n{'':<{width}}  {title(name)}")
+    print("\nprofiles:")
+    for profile, meaning in PROFILES.items():
+        print(f"  {profile:<6} {meaning}")
 
 
 def status(name: str, *, profile: Profile = "lite", only: Only = None) -> None:
@@ -42,6 +47,8 @@ def status(name: str, *, profile: Profile = "lite", only: Only = None) -> None:
     Args:
         name: the study, as ``fgl study list`` names it.
     """
+    from fgl_core.study.tables import place
+
     results = collect(name, profile, parse_only(only or []), Store())
     diverged, failed = results.having("diverged"), results.having("failed")
     print(f"{name}, profile {profile}: {len(results.shown)} of {len(results.specs)} runs recorded")
@@ -53,9 +60,10 @@ def status(name: str, *, profile: Profile = "lite", only: Only = None) -> None:
         now = record.spec.method.revision
         print(f"  stale: {record.spec.slug}: revision {record.data['revision']}, the method is at {now}")
     never = [spec for spec in results.missing if spec.digest not in results.found]
-    cells = Counter((spec.dataset, spec.clients, spec.method.name) for spec in never)
-    for (dataset, clients, method), count in cells.items():
-        print(f"  missing: {dataset}, {clients} clients, {method}: {count} runs")
+    cells = Counter((spec.method.name, *place(spec)) for spec in never)
+    for (method, dataset, clients), count in cells.items():
+        where = "whole graph" if METHODS[method].centralised else f"{clients} clients"
+        print(f"  missing: {dataset}, {where}, {method}: {count} runs")
     if results.missing:
         print(f"to fill: {results.command}")
 

@@ -129,6 +129,7 @@ class Store:
     def __init__(self, root: Path | None = None) -> None:
         """Args: root: where ``data/`` lies; :func:`fgl_core.root.project_root` if not given."""
         self.root = project_root() if root is None else Path(root)
+        self._read: dict[tuple[Path, int], Record | None] = {}  # by file and when it was written
 
     @property
     def runs(self) -> Path:
@@ -153,13 +154,22 @@ class Store:
         found: dict[str, Record] = {}
         for folder in folders or (self.results,):
             for path in sorted(folder.rglob("*.json")):
-                record = read_record(path)
+                record = self._record(path)
                 if record is None:
                     continue
                 other = found.get(record.spec.digest)
                 if other is None or (other.settled, other.date) < (record.settled, record.date):
                     found[record.spec.digest] = record
         return found
+
+    def _record(self, path: Path) -> Record | None:
+        try:
+            key = path, path.stat().st_mtime_ns
+        except OSError:  # gone since it was listed
+            return None
+        if key not in self._read:
+            self._read[key] = read_record(path)
+        return self._read[key]
 
     def available(self, profile: str) -> dict[str, Record]:
         """The records that a profile's tables are made of: the studies', and for smoke also single runs."""

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from fgl_core.errors import InputError
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import GraphSpec, RunSpec
 from fgl_core.study.store import FORMAT, Record, check_writable, write_record
 
 PARENT_CHECK = 1.0  # seconds between a worker's looks at whether the sweep that started it still lives
@@ -70,7 +70,7 @@ def sweep(
     if not waiting:
         return []
     check_writable(folder)
-    _fetch({spec.dataset for spec in waiting})
+    _fetch({name for spec in waiting for name in datasets_of(spec)})
     deadline = None if time_budget is None else time.monotonic() + time_budget
     outcomes: list[Outcome] = []
     with _terminable(), _Bar(waiting, costs, jobs, progress) as bar:
@@ -98,7 +98,7 @@ class Costs:
     def seconds(self, spec: RunSpec) -> float:
         """The expected duration of a run."""
         seen = self._seconds.get(self._kind(spec))
-        each = sum(seen) / len(seen) if seen else GUESS.get(spec.dataset, 0.1)
+        each = sum(seen) / len(seen) if seen else sum(GUESS.get(name, 0.1) for name in datasets_of(spec))
         return each * self._epochs(spec)
 
     def learnt(self, spec: RunSpec) -> bool:
@@ -107,15 +107,22 @@ class Costs:
 
     def order(self, spec: RunSpec) -> tuple[Any, ...]:
         """Sorting key: the cheapest cell first, all its seeds together."""
-        return (self.seconds(spec), spec.dataset, spec.clients, spec.method.model_dump_json(), spec.seed)
+        return (self.seconds(spec), spec.model_copy(update={"seed": 0}).canonical_json(), spec.seed)
 
     @staticmethod
     def _kind(spec: RunSpec) -> tuple[Any, ...]:
-        return spec.dataset, spec.method.name, spec.clients, spec.backbone, spec.hidden
+        fields = ("clients", "clients_per_dataset", "backbone", "norm", "hidden")
+        size = tuple(getattr(spec, name, None) for name in fields)
+        return spec.task, datasets_of(spec), spec.method.name, *size
 
     @staticmethod
     def _epochs(spec: RunSpec) -> int:
         return spec.rounds * spec.local_epochs
+
+
+def datasets_of(spec: RunSpec) -> tuple[str, ...]:
+    """The datasets that a run opens."""
+    return spec.datasets if isinstance(spec, GraphSpec) else (spec.dataset,)
 
 
 def run_recorded(spec: RunSpec, folder: Path) -> Outcome:

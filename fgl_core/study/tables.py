@@ -11,7 +11,7 @@ import pandas as pd
 
 from fgl_core.methods import METHODS
 from fgl_core.study.results import Results
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import GraphSpec, RunSpec
 from fgl_core.study.statistics import detectable_difference, holm, mean_std, paired_interval
 from fgl_core.study.store import Record
 
@@ -47,12 +47,12 @@ def record_curves(records: Iterable[Record], measure: str = OWN) -> pd.DataFrame
     """:func:`curves_frame` for records of any origin, e.g. of runs just made."""
     listed = list(records)
     labels = _labels([record.spec for record in listed])
-    return _curves(((record.spec.clients, labels[record.spec.digest], record) for record in listed), measure)
+    return _curves(((place(r.spec)[1], labels[r.spec.digest], r) for r in listed), measure)
 
 
 def _curves(placed: Iterable[tuple[int, str, Record]], measure: str) -> pd.DataFrame:
     rows = [
-        (record.spec.dataset, clients, label, record.spec.method.name, record.spec.seed, number, value)
+        (place(record.spec)[0], clients, label, record.spec.method.name, record.spec.seed, number, value)
         for clients, label, record in placed
         for number, value in enumerate(record.data["curves"].get(measure, ()), start=1)
     ]
@@ -93,7 +93,7 @@ def cells(results: Results) -> list[Cell]:
     """The cells of the comparison, in the study's order. Local has two: own test nodes, and everyone's."""
     grouped: dict[tuple[str, int, str], list[RunSpec]] = {}
     for clients, label, spec in _placed(results.specs):
-        grouped.setdefault((spec.dataset, clients, label), []).append(spec)
+        grouped.setdefault((place(spec)[0], clients, label), []).append(spec)
     found = []
     for (dataset, clients, label), specs in grouped.items():
         method = specs[0].method.name
@@ -112,18 +112,20 @@ def comparison(results: Results, baseline: str = "fedavg") -> pd.DataFrame:
     stale; mean, std of the accuracy; difference, low, high (95 % t interval of paired differences), p, p_holm
     (Holm over all rows of this table), pairs, detectable (the difference found with probability 0.8); best.
 
+    The baseline of a row is the one run under the same conditions (split, evaluation, learning rate, ...);
+    where there is none, as for a method with another backbone, the study's first.
+
     ``best`` marks the most accurate federated or local row of a column (dataset, number of clients) if no row
     there is missing and its advantage over the baseline holds after Holm's correction at 5 %.
     """
     all_cells = cells(results)
-    references = {
-        (cell.dataset, cell.clients): cell.values(results) for cell in all_cells if cell.method == baseline
-    }
+    baselines = [cell for cell in all_cells if cell.method == baseline]
     rows = []
     for cell in all_cells:
         values = cell.values(results)
         mean, std = mean_std(list(values.values()))
-        reference = {} if cell.method == baseline else references.get((cell.dataset, cell.clients), {})
+        beside = None if cell.method == baseline else _baseline(cell, baselines)
+        reference = beside.values(results) if beside else {}
         differences = [values[seed] - reference[seed] for seed in sorted(values.keys() & reference.keys())]
         interval = paired_interval(differences)
         spread = mean_std(differences)[1]
@@ -153,6 +155,12 @@ def comparison(results: Results, baseline: str = "fedavg") -> pd.DataFrame:
     return frame
 
 
+def _baseline(cell: Cell, baselines: list[Cell]) -> Cell | None:
+    beside = [other for other in baselines if (other.dataset, other.clients) == (cell.dataset, cell.clients)]
+    alike = [other for other in beside if _common(other.specs[0]) == _common(cell.specs[0])]
+    return next(iter(alike or beside), None)
+
+
 def accuracy_table(frame: pd.DataFrame) -> Styler:
     """Mean ± standard deviation of the test accuracy in per cent; the best of a column in bold.
 
@@ -176,23 +184,30 @@ def difference_table(frame: pd.DataFrame) -> Styler:
     return _styled(rows, text, "difference", "Difference to FedAvg in percentage points, 95 % interval")
 
 
+def place(spec: RunSpec) -> tuple[str, int]:
+    """Where a run stands in a table: its dataset or setting, and its number of clients."""
+    if isinstance(spec, GraphSpec):
+        return spec.setting, len(spec.datasets) * spec.clients_per_dataset
+    return spec.dataset, spec.clients
+
+
 def _placed(specs: list[RunSpec]) -> Iterator[tuple[int, str, RunSpec]]:
-    """Each run with its place: number of clients and label. The whole graph stands beside every number."""
+    """Each run with its number of clients and its label. The whole graph stands beside every number."""
     numbers: dict[str, dict[int, None]] = {}
     for spec in specs:
         if not METHODS[spec.method.name].centralised:
-            numbers.setdefault(spec.dataset, {})[spec.clients] = None
+            dataset, clients = place(spec)
+            numbers.setdefault(dataset, {})[clients] = None
     labels = _labels(specs)
     for spec in specs:
-        if METHODS[spec.method.name].centralised:
-            for clients in numbers.get(spec.dataset, {spec.clients: None}):
-                yield clients, labels[spec.digest], spec
-        else:
-            yield spec.clients, labels[spec.digest], spec
+        dataset, clients = place(spec)
+        beside = METHODS[spec.method.name].centralised and numbers.get(dataset)
+        for number in beside or (clients,):
+            yield number, labels[spec.digest], spec
 
 
 def _labels(specs: list[RunSpec]) -> dict[str, str]:
-    """The method's title, and whatever else tells its runs apart besides dataset, clients and seed."""
+    """The method's title, and each value that tells its runs apart unless it is the default."""
     fields = {spec.digest: _fields(spec) for spec in specs}
     varied: dict[str, dict[str, set[str]]] = {}
     for spec in specs:
@@ -200,16 +215,25 @@ def _labels(specs: list[RunSpec]) -> dict[str, str]:
             varied.setdefault(spec.method.name, {}).setdefault(name, set()).add(str(value))
     labels = {}
     for spec in specs:
-        own = varied[spec.method.name]
-        parts = [f"{name} {value}" for name, value in fields[spec.digest].items() if len(own[name]) > 1]
+        defaults = {**type(spec).model_fields, **type(spec.method).model_fields}
+        parts = [
+            f"{name.replace('_', ' ')} {value}"
+            for name, value in fields[spec.digest].items()
+            if len(varied[spec.method.name][name]) > 1 and value != defaults[name].default
+        ]
         labels[spec.digest] = ", ".join([METHODS[spec.method.name].title, *parts])
     return labels
 
 
 def _fields(spec: RunSpec) -> dict[str, Any]:
-    placed = {"task", "dataset", "clients", "seed", "method"}
-    fields = {name: value for name, value in spec.model_dump().items() if name not in placed}
-    return fields | {name: value for name, value in spec.method.model_dump().items() if name != "name"}
+    """What tells a run apart beside its place and its seed."""
+    return _common(spec) | {name: value for name, value in spec.method.model_dump().items() if name != "name"}
+
+
+def _common(spec: RunSpec) -> dict[str, Any]:
+    """The fields that are not the method's, beside place and seed."""
+    placed = {"task", "dataset", "setting", "clients", "clients_per_dataset", "seed", "method"}
+    return {name: value for name, value in spec.model_dump().items() if name not in placed}
 
 
 def _row(record: Record) -> dict[str, Any]:
