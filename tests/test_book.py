@@ -1,7 +1,8 @@
-"""The built book in a browser that has no network: maths is set, nothing is asked for elsewhere."""
+"""The built book, mostly in a browser without a network: maths is set, nothing is asked for elsewhere."""
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -14,11 +15,10 @@ PAGES = sorted(
     page.relative_to(HTML).as_posix() for page in HTML.rglob("*.html") if "_static" not in page.parts
 )
 
-pytestmark = [
-    pytest.mark.browser,
-    pytest.mark.skipif(chromium() is None, reason="no Chromium: install it to test the book in a browser"),
-    pytest.mark.skipif(not PAGES, reason="no built book: run `make book` first"),
-]
+pytestmark = pytest.mark.skipif(not PAGES, reason="no built book: run `make book` first")
+in_browser = pytest.mark.skipif(
+    chromium() is None, reason="no Chromium: install it to test the book in a browser"
+)
 
 
 @pytest.fixture(scope="module")
@@ -28,6 +28,8 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     browser.close()
 
 
+@pytest.mark.browser
+@in_browser
 def test_the_method_page_sets_its_equations(browser: Browser) -> None:
     browser.open((HTML / "book" / "fgssl" / "method.html").as_uri())
     assert browser.value("document.querySelectorAll('mjx-container[display=true]').length") >= 13
@@ -36,6 +38,8 @@ def test_the_method_page_sets_its_equations(browser: Browser) -> None:
                          "x.status == 'loaded'))")  # fmt: skip
 
 
+@pytest.mark.browser
+@in_browser
 def test_no_page_leaves_maths_unset_asks_elsewhere_or_overflows_a_phone(browser: Browser) -> None:
     browser.call(
         "Emulation.setDeviceMetricsOverride", width=420, height=900, deviceScaleFactor=1, mobile=False
@@ -55,6 +59,8 @@ def test_no_page_leaves_maths_unset_asks_elsewhere_or_overflows_a_phone(browser:
     assert problems == []
 
 
+@pytest.mark.browser
+@in_browser
 def test_searching_works_from_a_file(browser: Browser) -> None:
     browser.open((HTML / "search.html").as_uri() + "?q=Louvain")
     deadline = time.monotonic() + 20
@@ -62,3 +68,15 @@ def test_searching_works_from_a_file(browser: Browser) -> None:
         assert time.monotonic() < deadline, "the search found nothing"
         time.sleep(0.2)
     assert found > 0
+
+
+def test_every_figure_of_a_notebook_is_in_its_page() -> None:
+    """A figure cell without output builds without a warning."""
+    for page in PAGES:
+        source = HTML / "_sources" / Path(page).with_suffix(".ipynb")
+        if not source.is_file():
+            continue
+        cells = json.loads(source.read_text(encoding="utf-8"))["cells"]
+        names = [cell["metadata"].get("mystnb", {}).get("figure", {}).get("name") for cell in cells]
+        html = (HTML / page).read_text(encoding="utf-8")
+        assert [name for name in names if name and f'id="{name}"' not in html] == [], page

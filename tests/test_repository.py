@@ -85,7 +85,7 @@ def test_every_citation_has_its_reference() -> None:
     sources = [page.read_text() for page in (ROOT / "book").rglob("*.md")]
     sources += [notebook.read_text() for notebook in NOTEBOOKS]
     for text in [*sources, method_tables()]:
-        cited |= {key for group in re.findall(r"\{cite\}`([^`]+)`", text) for key in group.split(",")}
+        cited |= {key for group in re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", text) for key in group.split(",")}
     assert cited - keys == set()
 
 
