@@ -1,0 +1,79 @@
+"""One dot per cell of a table, with its spread or interval."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import matplotlib.pyplot as plt
+import numpy as np
+import pandas as pd
+from matplotlib.axes import Axes
+from matplotlib.figure import Figure
+
+from fgl_core.plots.style import COLOURS, MARKERS, WIDTH, grid, styled
+
+
+def accuracy_dots(frame: pd.DataFrame) -> Figure:
+    """Test accuracy by method: a dot for the mean over seeds, a bar one standard deviation each way.
+
+    Args:
+        frame: from :func:`fgl_core.study.tables.comparison`.
+    """
+    spread = frame["std"].fillna(0)
+    drawn = frame.assign(at=frame["mean"], left=frame["mean"] - spread, right=frame["mean"] + spread)
+    return _dots(drawn, "Test accuracy in %", missing=frame["n"] == 0)
+
+
+def difference_dots(frame: pd.DataFrame, baseline: str = "FedAvg") -> Figure:
+    """Paired difference to the baseline by method, with its 95 % interval; a line marks no difference.
+
+    Rows of another measure, such as Local's models on everyone's test nodes, are left out.
+
+    Args:
+        frame: from :func:`fgl_core.study.tables.comparison`.
+    """
+    rows = frame[(frame["method"] != baseline) & (frame["measure"] == "test_accuracy")]
+    drawn = rows.assign(at=rows["difference"], left=rows["low"], right=rows["high"])
+    return _dots(drawn, f"Difference to {baseline} in points", missing=rows["pairs"] == 0, zero=True)
+
+
+@styled()
+def _dots(frame: pd.DataFrame, label: str, missing: pd.Series, zero: bool = False) -> Figure:
+    """One panel per dataset, one line per method, one marker per number of clients."""
+    datasets, methods = list(dict.fromkeys(frame["dataset"])), list(dict.fromkeys(frame["method"]))
+    numbers = sorted(set(frame["clients"]))
+    offsets = np.linspace(-0.25, 0.25, len(numbers)) if len(numbers) > 1 else [0.0]
+    height = 0.9 + len(datasets) * (0.5 + 0.2 * max(2, len(numbers)) * len(methods))
+    figure, panels = plt.subplots(
+        len(datasets), 1, figsize=(WIDTH, height), sharex=True, squeeze=False, layout="constrained"
+    )
+    for dataset, axes in zip(datasets, panels[:, 0], strict=True):
+        if zero:
+            axes.axvline(0, color="#767676", linewidth=1)
+        for position, (number, offset) in enumerate(zip(numbers, offsets, strict=True)):
+            rows = frame[(frame["dataset"] == dataset) & (frame["clients"] == number)]
+            heights = [methods.index(method) + offset for method in rows["method"]]
+            look = {"color": COLOURS[position % 7], "marker": MARKERS[position % 7]}
+            _markers(axes, rows, heights, look, f"{number} clients")
+            for height_, lacks in zip(heights, missing[rows.index], strict=True):
+                if lacks:
+                    _missing(axes, height_, look["color"])
+        axes.set_yticks(range(len(methods)), methods)
+        axes.set_ylim(len(methods) - 0.5, -0.5)
+        axes.set_title(dataset, loc="left")
+        grid(axes, "x")
+    panels[-1, 0].set_xlabel(label)
+    handles, labels = panels[0, 0].get_legend_handles_labels()
+    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    return figure
+
+
+def _markers(axes: Axes, rows: pd.DataFrame, heights: list[float], look: dict[str, Any], label: str) -> None:
+    at, left, right = (100 * rows[column].to_numpy(float) for column in ("at", "left", "right"))
+    error = np.nan_to_num(np.vstack([at - left, right - at]))
+    axes.errorbar(at, heights, xerr=error, linestyle="none", markersize=6, capsize=3, label=label, **look)
+
+
+def _missing(axes: Axes, height: float, colour: str) -> None:
+    place = axes.get_yaxis_transform()  # x in parts of the axis, y in data
+    axes.text(0.01, height, "missing", transform=place, color=colour, fontsize=9, va="center", style="italic")

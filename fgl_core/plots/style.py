@@ -1,0 +1,73 @@
+"""What all figures share: size, fonts, colours."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import matplotlib.pyplot as plt
+from matplotlib.axes import Axes
+
+WIDTH = 6.4  # inches; with the font below, text stays legible when a page is 420 pixels wide
+# Okabe and Ito's palette; methods also differ in line style, so that no figure depends on colour alone
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
+FIXED = {
+    "fedavg": ("#0072B2", "-"),
+    "fgssl": ("#D55E00", "-"),
+    "local": ("#767676", ":"),
+    "global": ("#000000", "--"),
+}
+STYLES = ("-.", "--", ":", "-")
+MARKERS = ("o", "s", "D", "^", "v", "P", "X")
+RC = {
+    "figure.facecolor": "white",
+    "savefig.facecolor": "white",
+    "figure.dpi": 130,
+    "font.size": 12,
+    "axes.titlesize": 12,
+    "axes.labelsize": 12,
+    "xtick.labelsize": 11,
+    "ytick.labelsize": 11,
+    "legend.fontsize": 11,
+    "legend.frameon": False,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "svg.hashsalt": "fgl_core",
+}
+
+
+@contextmanager
+def styled() -> Iterator[None]:
+    """Draw in the book's style; also a decorator."""
+    # not matplotlib's rc_context: it would also take back the notebook's own switch to show figures
+    before = {name: plt.rcParams[name] for name in RC}
+    plt.rcParams.update(RC)
+    try:
+        yield
+    finally:
+        plt.rcParams.update(before)
+
+
+def looks(lines: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
+    """Colour and line style by label; a method's first line has the method's own, where it has one.
+
+    Args:
+        lines: label and method of each line, in the order in which they are drawn.
+    """
+    chosen: dict[str, tuple[str, str]] = {}
+    for position, (label, method) in enumerate(lines):
+        fixed = FIXED.get(method)
+        free = COLOURS[(position + 2) % 7], STYLES[position % 4]
+        chosen[label] = fixed if fixed and fixed not in chosen.values() else free
+    return chosen
+
+
+def grid(axes: Axes, axis: str) -> None:
+    """Faint lines behind the data, along ``x`` or ``y``."""
+    axes.grid(axis=axis, color="#d9d9d9", linewidth=0.8)
+    axes.set_axisbelow(True)
+
+
+def note(axes: Axes, text: str) -> None:
+    """A word in place of data."""
+    axes.text(0.5, 0.5, text, transform=axes.transAxes, ha="center", va="center")
