@@ -149,7 +149,7 @@ def test_variants_of_a_method_are_told_apart(store, monkeypatch):
 
     monkeypatch.setitem(STUDIES, "temperatures", temperatures)
     frame = comparison(collect("temperatures", "lite", {"dataset": ["cora"], "clients": ["5"]}, store))
-    assert frame["method"].tolist() == ["FGSSL, tau 0.1", "FGSSL, tau 1.0"]
+    assert frame["method"].tolist() == ["FGSSL", "FGSSL, tau 1.0"]
 
 
 def test_runs_frame_has_one_row_per_run_with_its_parameters(store):

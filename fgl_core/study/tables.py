@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from math import isnan, nan
 from typing import TYPE_CHECKING, Any
@@ -20,6 +20,9 @@ if TYPE_CHECKING:
 
 OWN, EVERYWHERE = "test_accuracy", "everywhere_test_accuracy"
 LEVEL = 0.05
+MARGIN = 0.01  # two accuracies that differ by less than a point count as alike
+
+Label = Callable[[RunSpec], str]  # what a run is called in a table
 
 
 def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
@@ -31,16 +34,17 @@ def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
     return pd.DataFrame([_row(record) for record in records])
 
 
-def curves_frame(results: Results, measure: str = OWN) -> pd.DataFrame:
+def curves_frame(results: Results, measure: str = OWN, label: Label | None = None) -> pd.DataFrame:
     """One row per run and round: dataset, clients, method (its label), name, seed, round (from 1), value.
 
     A run on the whole graph appears beside every number of clients.
 
     Args:
         measure: a curve of the record, e.g. ``val_accuracy``, ``loss``, ``local_test_accuracy``.
+        label: as in :func:`cells`.
     """
-    placed = ((clients, label, results.record(spec)) for clients, label, spec in _placed(results.specs))
-    return _curves(((clients, label, record) for clients, label, record in placed if record), measure)
+    placed = ((clients, text, results.record(spec)) for clients, text, spec in placed_runs(results, label))
+    return _curves(((clients, text, record) for clients, text, record in placed if record), measure)
 
 
 def record_curves(records: Iterable[Record], measure: str = OWN) -> pd.DataFrame:
@@ -89,28 +93,42 @@ class Cell:
         }
 
 
-def cells(results: Results) -> list[Cell]:
-    """The cells of the comparison, in the study's order. Local has two: own test nodes, and everyone's."""
+def cells(results: Results, *, label: Label | None = None, measure: str = OWN) -> list[Cell]:
+    """The cells of the comparison, in the study's order. Local has two: own test nodes, and everyone's.
+
+    Args:
+        label: what a run is called; runs of one name are seeds of one cell. By default the method's title
+            and what tells its runs apart.
+        measure: a value of the record's best round. Only the accuracy is measured everywhere.
+    """
     grouped: dict[tuple[str, int, str], list[RunSpec]] = {}
-    for clients, label, spec in _placed(results.specs):
-        grouped.setdefault((place(spec)[0], clients, label), []).append(spec)
+    for clients, text, spec in placed_runs(results, label):
+        grouped.setdefault((place(spec)[0], clients, text), []).append(spec)
     found = []
-    for (dataset, clients, label), specs in grouped.items():
+    for (dataset, clients, text), specs in grouped.items():
         method = specs[0].method.name
         if METHODS[method].evaluates_everywhere:
-            found.append(Cell(dataset, clients, f"{label}, own test nodes", method, OWN, specs))
-            found.append(Cell(dataset, clients, f"{label}, all test nodes", method, EVERYWHERE, specs))
+            found.append(Cell(dataset, clients, f"{text}, own test nodes", method, measure, specs))
+            if measure == OWN:
+                found.append(Cell(dataset, clients, f"{text}, all test nodes", method, EVERYWHERE, specs))
         else:
-            found.append(Cell(dataset, clients, label, method, OWN, specs))
+            found.append(Cell(dataset, clients, text, method, measure, specs))
     return found
 
 
-def comparison(results: Results, baseline: str = "fedavg") -> pd.DataFrame:
+def comparison(
+    results: Results, baseline: str = "fedavg", *, label: Label | None = None, measure: str = OWN
+) -> pd.DataFrame:
     """One row per cell: how accurate, and how different from the baseline, seed by seed.
 
     Columns: dataset, clients, method (its label), name, measure; seeds (wanted), n (used), diverged, failed,
-    stale; mean, std of the accuracy; difference, low, high (95 % t interval of paired differences), p, p_holm
-    (Holm over all rows of this table), pairs, detectable (the difference found with probability 0.8); best.
+    stale; mean, std of the accuracy; those of :func:`paired`; p_holm (Holm over all rows of this table);
+    best.
+
+    Args:
+        baseline: a method's name, for all of its cells, or the label of one.
+        label: as in :func:`cells`.
+        measure: as in :func:`cells`.
 
     The baseline of a row is the one run under the same conditions (split, evaluation, learning rate, ...);
     where there is none, as for a method with another backbone, the study's first.
@@ -118,17 +136,13 @@ def comparison(results: Results, baseline: str = "fedavg") -> pd.DataFrame:
     ``best`` marks the most accurate federated or local row of a column (dataset, number of clients) if no row
     there is missing and its advantage over the baseline holds after Holm's correction at 5 %.
     """
-    all_cells = cells(results)
-    baselines = [cell for cell in all_cells if cell.method == baseline]
+    all_cells = cells(results, label=label, measure=measure)
+    baselines = [cell for cell in all_cells if baseline in (cell.method, cell.label)]
     rows = []
     for cell in all_cells:
         values = cell.values(results)
         mean, std = mean_std(list(values.values()))
-        beside = None if cell.method == baseline else _baseline(cell, baselines)
-        reference = beside.values(results) if beside else {}
-        differences = [values[seed] - reference[seed] for seed in sorted(values.keys() & reference.keys())]
-        interval = paired_interval(differences)
-        spread = mean_std(differences)[1]
+        beside = None if cell in baselines else _baseline(cell, baselines)
         rows.append(
             {
                 "dataset": cell.dataset,
@@ -141,12 +155,7 @@ def comparison(results: Results, baseline: str = "fedavg") -> pd.DataFrame:
                 **cell.counts(results),
                 "mean": mean,
                 "std": std,
-                "difference": interval.mean,
-                "low": interval.low if len(differences) > 1 else nan,
-                "high": interval.high if len(differences) > 1 else nan,
-                "p": interval.p,
-                "pairs": len(differences),
-                "detectable": detectable_difference(spread, len(differences)),
+                **paired(values, beside.values(results) if beside else {}),
             }
         )
     frame = pd.DataFrame(rows)
@@ -155,33 +164,74 @@ def comparison(results: Results, baseline: str = "fedavg") -> pd.DataFrame:
     return frame
 
 
+def paired(values: Mapping[int, float], reference: Mapping[int, float]) -> dict[str, Any]:
+    """What seeds say of a difference, from two measures by seed.
+
+    Returns:
+        difference, low, high (95 % t interval of paired differences), p; pairs; detectable (the difference
+        found with probability 0.8); alike: two one-sided tests at 5 % say that it is less than a point.
+    """
+    differences = [values[seed] - reference[seed] for seed in sorted(values.keys() & reference.keys())]
+    interval, narrow = paired_interval(differences), paired_interval(differences, confidence=0.9)
+    several = len(differences) > 1
+    return {
+        "difference": interval.mean,
+        "low": interval.low if several else nan,
+        "high": interval.high if several else nan,
+        "p": interval.p,
+        "pairs": len(differences),
+        "detectable": detectable_difference(mean_std(differences)[1], len(differences)),
+        "alike": several and narrow.low > -MARGIN and narrow.high < MARGIN,
+    }
+
+
+def settings_table(results: Results) -> pd.DataFrame:
+    """Every field of the runs beside dataset, clients and method, with the values it takes; seeds too."""
+    values: dict[str, dict[str, None]] = {}
+    for spec in results.specs:
+        for name, value in {**_common(spec), "seed": spec.seed}.items():
+            values.setdefault(name, {})[str(value)] = None
+    rows = {name.replace("_", " "): ", ".join(taken) for name, taken in values.items()}
+    return pd.DataFrame({"value": rows}).rename_axis("setting")
+
+
 def _baseline(cell: Cell, baselines: list[Cell]) -> Cell | None:
     beside = [other for other in baselines if (other.dataset, other.clients) == (cell.dataset, cell.clients)]
     alike = [other for other in beside if _common(other.specs[0]) == _common(cell.specs[0])]
     return next(iter(alike or beside), None)
 
 
-def accuracy_table(frame: pd.DataFrame) -> Styler:
+def accuracy_table(
+    frame: pd.DataFrame, *, columns: str = "clients", what: str = "accuracy", uuid: str = "accuracy"
+) -> Styler:
     """Mean ± standard deviation of the test accuracy in per cent; the best of a column in bold.
 
     Args:
         frame: from :func:`comparison`.
+        columns: of ``frame``, whose values become the table's columns.
+        what: is measured, for the caption.
+        uuid: of the table's identifiers, different for each table of a page.
     """
-    return _styled(
-        frame,
-        frame.apply(_accuracy_text, axis=1),
-        "accuracy",
-        "Test accuracy in %, mean ± standard deviation",
-    )
+    caption = f"Test {what} in %, mean ± standard deviation"
+    return _styled(frame, frame.apply(_accuracy_text, axis=1), uuid, caption, columns)
 
 
-def difference_table(frame: pd.DataFrame) -> Styler:
-    """Paired difference to the baseline in percentage points with its 95 % interval."""
+def difference_table(
+    frame: pd.DataFrame, to: str | None = "FedAvg", *, columns: str = "clients", uuid: str = "difference"
+) -> Styler:
+    """Paired difference to the baseline in percentage points with its 95 % interval.
+
+    Args:
+        frame: from :func:`comparison` or :func:`fgl_core.study.contrasts.contrasts`.
+        to: name of the baseline, for the caption; None where each row names both sides.
+        columns: as in :func:`accuracy_table`.
+        uuid: as in :func:`accuracy_table`.
+    """
     rows = frame[frame.groupby("method")["pairs"].transform("max") > 0]
     if rows.empty:
         rows = frame
-    text = rows.apply(_difference_text, axis=1)
-    return _styled(rows, text, "difference", "Difference to FedAvg in percentage points, 95 % interval")
+    caption = f"Difference{f' to {to}' if to else ''} in percentage points, 95 % interval"
+    return _styled(rows, rows.apply(_difference_text, axis=1), uuid, caption, columns)
 
 
 def place(spec: RunSpec) -> tuple[str, int]:
@@ -191,14 +241,19 @@ def place(spec: RunSpec) -> tuple[str, int]:
     return spec.dataset, spec.clients
 
 
-def _placed(specs: list[RunSpec]) -> Iterator[tuple[int, str, RunSpec]]:
-    """Each run with its number of clients and its label. The whole graph stands beside every number."""
+def placed_runs(results: Results, label: Label | None = None) -> Iterator[tuple[int, str, RunSpec]]:
+    """Each run with its number of clients and its label. The whole graph stands beside every number.
+
+    Args:
+        label: as in :func:`cells`.
+    """
+    specs = results.specs
     numbers: dict[str, dict[int, None]] = {}
     for spec in specs:
         if not METHODS[spec.method.name].centralised:
             dataset, clients = place(spec)
             numbers.setdefault(dataset, {})[clients] = None
-    labels = _labels(specs)
+    labels = _labels(specs) if label is None else {spec.digest: label(spec) for spec in specs}
     for spec in specs:
         dataset, clients = place(spec)
         beside = METHODS[spec.method.name].centralised and numbers.get(dataset)
@@ -294,18 +349,21 @@ def _difference_text(row: pd.Series) -> str:
     return text
 
 
-def _styled(frame: pd.DataFrame, text: pd.Series, uuid: str, caption: str) -> Styler:
-    wide = _wide(frame, text).fillna("")
-    bold = _wide(frame, frame["best"]).reindex_like(wide).eq(True)
+def _styled(frame: pd.DataFrame, text: pd.Series, uuid: str, caption: str, columns: str) -> Styler:
+    wide = _wide(frame, text, columns).fillna("")
+    bold = _wide(frame, frame["best"], columns).reindex_like(wide).eq(True)
     styler = wide.style.set_uuid(uuid).set_caption(caption)
     return styler.apply(lambda _: bold.map(lambda best: "font-weight: bold" if best else ""), axis=None)
 
 
-def _wide(frame: pd.DataFrame, values: pd.Series) -> pd.DataFrame:
-    """Rows dataset and method, columns numbers of clients, in the order of ``frame``."""
-    long = frame[["dataset", "method", "clients"]].assign(value=values)
-    wide = long.pivot(index=["dataset", "method"], columns="clients", values="value")
+def _wide(frame: pd.DataFrame, values: pd.Series, columns: str) -> pd.DataFrame:
+    """Rows dataset and method, in the order of ``frame``; columns numbers of clients, or as they come."""
+    long = frame[["dataset", "method", columns]].assign(value=values)
+    wide = long.pivot(index=["dataset", "method"], columns=columns, values="value")
     order = pd.MultiIndex.from_frame(long[["dataset", "method"]].drop_duplicates())
-    wide = wide.reindex(order)[sorted(wide.columns)]
-    wide.columns = [f"{number} clients" for number in wide.columns]
+    across: Sequence[Any] = list(dict.fromkeys(long[columns]))
+    if columns == "clients":
+        across = sorted(across)
+    wide = wide.reindex(order)[across]
+    wide.columns = [f"{value} clients" if columns == "clients" else str(value) for value in across]
     return wide
