@@ -69,6 +69,7 @@ def execute(
         "best": selected(rounds, best_round(rounds)) if rounds else None,
         "last": selected(rounds, len(rounds) - 1) if rounds else None,
         "bytes": {way: columns([values["bytes"][way] for values in rounds]) for way in ("up", "down")},
+        "notes": columns([values["notes"] for values in rounds]),
         **({"heterogeneity": watch.result()} if watch else {}),
         "timing": {
             "seconds": round(seconds, 3),

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def measure(measured: Round, *, pooled: bool) -> dict[str, Any]:
-    """One round's values for the record: ``curves`` and ``bytes``.
+    """One round's values for the record: ``curves``, ``bytes``, and the method's ``notes``.
 
     Args:
         pooled: measure over the clients' examples together; else the mean of the clients' own measures.
@@ -34,7 +34,11 @@ def measure(measured: Round, *, pooled: bool) -> dict[str, Any]:
         curves["test_accuracy_client_mean"] = _mean(accuracy, counts)
     if measured.everywhere is not None:
         curves["everywhere_test_accuracy"] = _mean(accuracy, measured.everywhere)
-    return {"curves": curves, "bytes": {"up": measured.bytes_up, "down": measured.bytes_down}}
+    return {
+        "curves": curves,
+        "bytes": {"up": measured.bytes_up, "down": measured.bytes_down},
+        "notes": measured.notes,
+    }
 
 
 def _mean(of: Callable[[np.ndarray], float], confusions: list[np.ndarray]) -> float:
@@ -70,8 +74,9 @@ def selected(rounds: list[dict[str, Any]], index: int) -> dict[str, Any]:
 
 
 def columns(rows: list[dict[str, Any]]) -> dict[str, list[Any]]:
-    """A list per key from a dict per round."""
-    return {key: [row[key] for row in rows] for key in rows[0]} if rows else {}
+    """A list per key from a dict per round; None in rounds that lack the key."""
+    keys = dict.fromkeys(key for row in rows for key in row)
+    return {key: [row.get(key) for row in rows] for key in keys}
 
 
 def _rounded(value: float) -> float:

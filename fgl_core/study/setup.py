@@ -11,7 +11,10 @@ import torch
 
 from fgl_core.clients import Client, node_clients
 from fgl_core.datasets import load_node_dataset
+from fgl_core.datasets.groups import load_graph_dataset
 from fgl_core.federation import LocalTraining, Round, federate
+from fgl_core.graph_clients import graph_clients, initial_models
+from fgl_core.graph_partition import hold_graphs, holding_statistics
 from fgl_core.models import build_model
 from fgl_core.partition import (
     QUOTAS,
@@ -22,7 +25,7 @@ from fgl_core.partition import (
     subgraphs,
 )
 from fgl_core.streams import Streams
-from fgl_core.study.spec import NodeSpec, RunSpec
+from fgl_core.study.spec import GraphSpec, NodeSpec, RunSpec
 
 
 @dataclass(frozen=True)
@@ -32,7 +35,8 @@ class Setup:
     Attributes:
         models: the initial model of each client.
         partition: what the record says of who holds what.
-        pooled: clients share their classes, so that accuracy is over all their test examples together.
+        pooled: clients share their classes, and accuracy is over all their test examples together; else it is
+            the mean over clients.
     """
 
     spec: RunSpec
@@ -66,7 +70,7 @@ def set_up(spec: RunSpec, dtype: torch.dtype = torch.float32) -> Setup:
     Raises:
         InputError: the data cannot be had, or cannot be split over so many clients.
     """
-    return _set_up_nodes(spec, dtype)
+    return _set_up_graphs(spec, dtype) if isinstance(spec, GraphSpec) else _set_up_nodes(spec, dtype)
 
 
 def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:
@@ -109,4 +113,33 @@ def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:
             },
         },
         pooled=True,
+    )
+
+
+def _set_up_graphs(spec: GraphSpec, dtype: torch.dtype) -> Setup:
+    streams = Streams(spec.seed)
+    datasets = [load_graph_dataset(name, attributes=spec.attributes) for name in spec.datasets]
+    holdings = hold_graphs(datasets, streams, spec.clients_per_dataset)
+    clients = graph_clients(holdings, batch_size=spec.batch_size, dtype=dtype)
+    return Setup(
+        spec=spec,
+        clients=clients,
+        models=initial_models(
+            clients,
+            streams,
+            backbone=spec.method.backbone or "gin",
+            hidden=spec.hidden,
+            dropout=spec.dropout,
+            norm=spec.norm,
+            share_norm=spec.share_norm,
+            dtype=dtype,
+            common_start=spec.common_start,
+        ),
+        training=LocalTraining(
+            epochs=spec.local_epochs,
+            optimizer=partial(torch.optim.Adam, lr=spec.lr, weight_decay=spec.weight_decay),
+            optimizer_state=spec.optimizer_state,
+        ),
+        partition=holding_statistics(holdings),
+        pooled=False,
     )

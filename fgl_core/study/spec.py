@@ -158,6 +158,9 @@ class GraphSpec(RunSpec):
     attributes: bool = Field(False, description="add node attributes beside node labels")
     norm: Literal["none", "batch", "pf"] = Field(description="normalisation; by default as the method has it")
     share_norm: bool = Field(False, description="let the norms travel with the shared tensors")
+    common_start: bool = Field(
+        True, description="draw the shared tensors once for all clients; a control draws them for each"
+    )
     hidden: int = Field(64, ge=1, le=4096, description="hidden width")
     dropout: float = Field(0.5, ge=0, lt=1, description="dropout after each layer")
     lr: float = Field(1e-3, gt=0, le=100, description="learning rate of the clients' Adam")

@@ -31,6 +31,7 @@ FIELDS = REQUIRED | {
     "best",
     "last",
     "bytes",
+    "notes",
     "heterogeneity",
     "timing",
     "environment",
