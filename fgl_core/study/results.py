@@ -11,6 +11,7 @@ from typing import Any
 
 from fgl_core.errors import InputError, unknown
 from fgl_core.study.catalogue import PROFILES, STUDIES, study_specs
+from fgl_core.study.grid import distinct
 from fgl_core.study.spec import RunSpec
 from fgl_core.study.store import Record, Store, newest
 
@@ -26,6 +27,7 @@ class Results:
         specs: the runs that are wanted.
         found: records of those runs by digest, stale and failed ones included.
         only: the part of the study, as given to :func:`fgl_core.study.catalogue.study_specs`.
+        changed: fields that have another value than in the study.
     """
 
     study: str
@@ -33,6 +35,7 @@ class Results:
     specs: list[RunSpec]
     found: Mapping[str, Record]
     only: Mapping[str, list[Any]] = field(default_factory=dict)
+    changed: Mapping[str, Any] = field(default_factory=dict)
 
     def record(self, spec: RunSpec) -> Record | None:
         """The record of a run, done or diverged; None if it is missing, failed or stale."""
@@ -60,7 +63,7 @@ class Results:
 
     @property
     def command(self) -> str:
-        """The command that fills what is missing."""
+        """The command that fills what is missing, as far as it is the study's own."""
         words = ["fgl", "study", "run", self.study, "--profile", self.profile]
         for name, values in self.only.items():
             words += ["--only", f"{name}={','.join(map(str, values))}"]
@@ -70,6 +73,9 @@ class Results:
         """Where the numbers come from, in Markdown: newest record, runs shown, runs missing."""
         last = newest(self.shown)
         parts = [f"Profile {self.profile}: {len(self.shown)} of {len(self.specs)} runs shown."]
+        if self.changed:
+            values = ", ".join(f"{name} {value}" for name, value in self.changed.items())
+            parts.append(f"Other values than in the study: {values}.")
         if last is not None:
             commit = f"commit `{last.commit}`" if last.commit else "outside a checkout"
             parts.append(f"Newest record: {last.date[:10] or 'no date'}, {commit}.")
@@ -77,7 +83,8 @@ class Results:
             if records:
                 parts.append(f"{len(records)} {label} and not used.")
         if self.missing:
-            parts.append(f"{len(self.missing)} missing; `{self.command}` fills them.")
+            remedy = '`compute="missing"` runs' if self.changed else f"`{self.command}` fills"
+            parts.append(f"{len(self.missing)} missing; {remedy} them.")
         return " ".join(parts)
 
 
@@ -86,6 +93,7 @@ def open_results(
     profile: str = "auto",
     *,
     only: Mapping[str, Any] | None = None,
+    change: Mapping[str, Any] | None = None,
     compute: str = "no",
     store: Store | None = None,
 ) -> Results:
@@ -94,6 +102,8 @@ def open_results(
     Args:
         profile: ``auto`` takes ``FGL_PROFILE`` if set, else the best profile with committed records.
         only: a part of the study: by field a value, a list of values, or None for all.
+        change: other values for fields of every run, e.g. ``{"walk_length": 7}``; None leaves a field as it
+            is. The study's records do not answer such runs; they are single runs, as ``fgl run`` makes them.
         compute: ``missing`` computes first what is missing, one run after the other, with a progress bar. The
             smoke profile always does, silently: its runs on embedded data take seconds and are not committed.
 
@@ -106,26 +116,36 @@ def open_results(
     store = store or Store()
     profile = resolve_profile(study, profile, store)
     part = {name: _listed(values) for name, values in (only or {}).items() if values is not None}
-    results = collect(study, profile, part, store)
+    changed = _changed(study_specs(study, profile, part), change or {})
+    results = collect(study, profile, part, store, changed)
     if results.missing and (compute == "missing" or profile == "smoke"):
         from fgl_core.study.sweep import sweep
 
         sweep(
             results.missing,
-            store.folder(study, profile),
+            store.runs if changed else store.folder(study, profile),
             known=store.available(profile).values(),
             progress=sys.stdout if compute == "missing" else None,
         )
-        results = collect(study, profile, part, store)
+        results = collect(study, profile, part, store, changed)
     return results
 
 
-def collect(study: str, profile: str, only: Mapping[str, list[Any]], store: Store) -> Results:
+def collect(
+    study: str,
+    profile: str,
+    only: Mapping[str, list[Any]],
+    store: Store,
+    changed: Mapping[str, Any] | None = None,
+) -> Results:
     """What the store holds of a study under a profile, as it is."""
     specs = study_specs(study, profile, only)
-    records = store.available(profile)
+    if changed:
+        specs = distinct(RunSpec.parse({**spec.model_dump(mode="json"), **changed}) for spec in specs)
+    # single runs are kept apart from the studies' results
+    records = store.load(store.results, store.runs) if changed else store.available(profile)
     found = {spec.digest: records[spec.digest] for spec in specs if spec.digest in records}
-    return Results(study, profile, specs, found, only)
+    return Results(study, profile, specs, found, only, changed or {})
 
 
 def resolve_profile(study: str, profile: str, store: Store) -> str:
@@ -166,6 +186,15 @@ def parse_only(filters: Iterable[str]) -> dict[str, list[str]]:
             raise InputError(f"--only {text}: write field=value or field=value,value, e.g. dataset=cora")
         parsed.setdefault(name.strip().replace("-", "_"), []).extend(listed)
     return parsed
+
+
+def _changed(specs: list[RunSpec], change: Mapping[str, Any]) -> dict[str, Any]:
+    """The fields of which some run has another value; an unknown one too, for its error to be raised."""
+    return {
+        name: value
+        for name, value in change.items()
+        if value is not None and any(getattr(spec, name, None) != value for spec in specs)
+    }
 
 
 def _listed(values: Any) -> list[Any]:
