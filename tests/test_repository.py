@@ -7,10 +7,13 @@ import json
 import re
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 
 import pytest
+import yaml
 
+import fgl_core
 from fgl_core.methods import METHODS
 from fgl_core.pages import method_tables
 from fgl_core.render import book_pages, parameters_of
@@ -79,13 +82,28 @@ def test_reading_records_and_making_tables_does_not_import_torch() -> None:
     assert done.returncode == 0, done.stderr
 
 
+def test_the_version_is_the_same_everywhere() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    citation = yaml.safe_load((ROOT / "CITATION.cff").read_text())
+    assert fgl_core.__version__ == project["version"] == citation["version"]
+
+
+@pytest.mark.parametrize("workflow", ["tests", "book"])
+def test_a_workflow_runs_the_commands_of_the_readme(workflow: str) -> None:
+    jobs = yaml.safe_load((ROOT / ".github" / "workflows" / f"{workflow}.yml").read_text())["jobs"]
+    commands = [step.get("run") for job in jobs.values() for step in job["steps"]]
+    assert {"tests": "bash .ci/run", "book": "make book"}[workflow] in commands
+
+
 def test_every_citation_has_its_reference() -> None:
     keys = set(re.findall(r"^@\w+\{(\w+),", (ROOT / "book" / "references.bib").read_text(), re.MULTILINE))
     cited = {method.paper for method in METHODS.values()}
     sources = [page.read_text() for page in (ROOT / "book").rglob("*.md")]
     sources += [notebook.read_text() for notebook in NOTEBOOKS]
     for text in [*sources, method_tables()]:
-        cited |= {key for group in re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", text) for key in group.split(",")}
+        cited |= {
+            key for group in re.findall(r"\{cite(?::\w+)?\}`([^`]+)`", text) for key in group.split(",")
+        }
     assert cited - keys == set()
 
 
