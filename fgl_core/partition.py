@@ -85,11 +85,16 @@ def split_nodes(
             part[nodes[train : train + val]] = 1
     else:
         classes = np.unique(y)
-        per_class, validation = quota or (max(1, len(y) * 6 // (10 * len(classes))), (len(y) * 2 + 5) // 10)
+        per_class, validation = quota or default_quota(len(y), len(classes))
         for label in classes:
             part[rng.permutation(np.flatnonzero(y == label))[:per_class]] = 0
         part[rng.permutation(np.flatnonzero(part == 2))[:validation]] = 1
     return Split(*(part == number for number in range(3)))
+
+
+def default_quota(nodes: int, classes: int) -> tuple[int, int]:
+    """Training nodes per class, 60 % of the nodes over the number of classes, and 20 % for validation."""
+    return max(1, nodes * 6 // (10 * classes)), (nodes * 2 + 5) // 10
 
 
 def partition_nodes(

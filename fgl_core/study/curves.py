@@ -1,0 +1,112 @@
+"""How runs get to their accuracy: rounds to a target, who leads, how steady."""
+
+from __future__ import annotations
+
+from math import nan
+
+import numpy as np
+import pandas as pd
+
+from fgl_core.study.results import Results
+from fgl_core.study.tables import OWN, Label, cells
+
+PLACE = ["dataset", "clients"]
+
+
+def rounds_to_reach(results: Results, baseline: str = "fedavg", label: Label | None = None) -> pd.DataFrame:
+    """In which round a run first reaches what the baseline ends with, seed by seed.
+
+    The target of a seed is the baseline's test accuracy at its best-validation round.
+
+    Args:
+        baseline: a method's name or a label, as in :func:`fgl_core.study.tables.comparison`.
+        label: as in :func:`fgl_core.study.tables.cells`.
+
+    Returns:
+        One row per cell: dataset, clients, method, name; pairs (seeds with a target), reached (how many of
+        them get there); median, first, last round, where a seed that does not get there counts as infinite;
+        nan without a pair.
+    """
+    all_cells = [cell for cell in cells(results, label=label) if cell.measure == OWN]
+    targets = {
+        (cell.dataset, cell.clients): cell.values(results)
+        for cell in reversed(all_cells)
+        if baseline in (cell.method, cell.label)
+    }
+    rows = []
+    for cell in all_cells:
+        target = targets.get((cell.dataset, cell.clients), {})
+        found = {spec.seed: results.record(spec) for spec in cell.specs}
+        needed = [
+            _first_at_least(record.data["curves"][OWN], target[seed])
+            for seed, record in found.items()
+            if record is not None and record.status == "done" and seed in target
+        ]
+        rows.append(
+            {
+                "dataset": cell.dataset,
+                "clients": cell.clients,
+                "method": cell.label,
+                "name": cell.method,
+                "pairs": len(needed),
+                "reached": int(np.isfinite(needed).sum()),
+                "median": float(np.median(needed)) if needed else nan,
+                "first": min(needed, default=nan),
+                "last": max(needed, default=nan),
+            }
+        )
+    return pd.DataFrame(rows)
+
+
+def lead(frame: pd.DataFrame, label: str) -> pd.DataFrame:
+    """In how many rounds one method's mean accuracy is above every other's.
+
+    Args:
+        frame: from :func:`fgl_core.study.tables.curves_frame`.
+
+    Returns:
+        One row per dataset and number of clients at which the method and another one have runs: dataset,
+        clients, rounds (in which all have a value), led.
+    """
+    rows = []
+    for (dataset, clients), part in frame.groupby(PLACE, sort=False):
+        mean = part.pivot_table(index="round", columns="method", values="value").dropna()
+        if label not in mean or mean.shape[1] < 2:
+            continue
+        led = mean[label] > mean.drop(columns=label).max(axis=1)
+        rows.append({"dataset": dataset, "clients": clients, "rounds": len(mean), "led": int(led.sum())})
+    return pd.DataFrame(rows, columns=[*PLACE, "rounds", "led"])
+
+
+def steadiness(frame: pd.DataFrame) -> pd.DataFrame:
+    """How much the accuracy still moves from round to round in the second half of training.
+
+    Args:
+        frame: from :func:`fgl_core.study.tables.curves_frame`.
+
+    Returns:
+        One row per cell: dataset, clients, method, seeds; change: mean absolute difference between
+        neighbouring rounds of the second half, averaged over seeds.
+    """
+    rows = []
+    for (dataset, clients, method), part in frame.groupby([*PLACE, "method"], sort=False):
+        changes = [
+            run.sort_values("round")["value"].iloc[len(run) // 2 :].diff().abs().mean()
+            for _, run in part.groupby("seed")
+        ]
+        change = float(np.mean(changes))
+        rows.append(
+            {
+                "dataset": dataset,
+                "clients": clients,
+                "method": method,
+                "seeds": len(changes),
+                "change": change,
+            }
+        )
+    return pd.DataFrame(rows, columns=[*PLACE, "method", "seeds", "change"])
+
+
+def _first_at_least(curve: list[float], target: float) -> float:
+    reached = np.flatnonzero(np.asarray(curve) >= target)
+    return float(reached[0] + 1) if len(reached) else float("inf")
