@@ -147,7 +147,7 @@ def test_hiding_nodes_equals_a_loop():
     np.testing.assert_array_equal(impaired.hidden.rows.toarray(), graph.dense[hidden].numpy())
 
 
-@pytest.mark.parametrize("block", [2**22, 7])
+@pytest.mark.parametrize("block", [2**20, 7])
 def test_nearest_and_reconstruction_equal_double_loops(block, monkeypatch):
     monkeypatch.setattr(neighgen, "_BLOCK", block)
     rng = np.random.default_rng(0)

@@ -26,22 +26,24 @@ class FedSagePlus(FedSage):
     Before the first round each client hides some of its nodes and trains its NeighGen to restore them, for
     ``generator_epochs`` full-batch steps of Adam on
 
-        L = λ_d L_degree + λ_f (L_features + Σ_j L_features,j) + λ_c L_labels    (eqs. 4 to 6 of the paper)
+        L = λ_d L_degree + λ_f (L_features + Σ_j L_features,j) + λ_c L_labels    (sections 4.2 and 4.3)
 
     L_degree is the smooth L1 distance between expected and hidden numbers of neighbours, L_features the
     distance of each generated neighbour to the nearest hidden neighbour of its node, L_labels the
     cross-entropy of a classifier on the mended graph, which is thrown away afterwards. L_features,j is the
     distance to the nearest node of another client j: a client sends its feature generator and the noisy
     embeddings of its nodes through the server to the others; each returns the gradient by the generator's
-    parameters; the server adds them up. So features of real nodes never travel, and the term trains the
-    feature generator only. Then every client mends its whole graph once, and FedSage runs on these graphs.
+    parameters; the server adds them up. The term trains the feature generator only; features of real nodes
+    do not travel, but what can be read from the gradients does. Then every client mends its whole graph once,
+    and FedSage runs on these graphs.
 
     Decided by us: a client is evaluated on its own graph, not on the mended one. Hidden nodes are validation
-    nodes, so that no label is lost. Features are also generated where a neighbour is truly hidden, not only
-    where one is predicted, since predictions start near 0. Each generated neighbour has its own noise, which
-    is the paper's sampler (the authors' code has an output for each instead, which costs
-    ``max_neighbours`` times the parameters and bytes). Squared distances are means over features. Local and
-    cross-client terms are trained together; the authors' code trains the local ones first.
+    nodes, as in the authors' code, so that no label is lost. Features are also generated where a neighbour
+    is truly hidden, not only where one is predicted, since predictions start near 0. Each generated neighbour
+    has its own noise, which is how we read the paper's sampler (the authors' code has an output for each
+    instead, which costs ``max_neighbours`` times the parameters and bytes). Squared distances are means over
+    features. Local and cross-client terms are trained together; the authors' code trains the local ones
+    first.
     """
 
     title: ClassVar[str] = "FedSage+"

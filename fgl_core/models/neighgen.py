@@ -20,7 +20,7 @@ from fgl_core.models.ops import Adjacency
 from fgl_core.models.sage import GraphSAGE, SAGEConv
 
 #: Distances held at a time while a nearest row is looked for.
-_BLOCK = 2**22
+_BLOCK = 2**20
 
 
 @dataclass(frozen=True)
@@ -247,7 +247,7 @@ def reconstruction(
 ) -> Tensor:
     """Sum, over sets of candidates and generated rows, of the mean squared difference to the nearest one.
 
-    The feature terms of Zhang et al. (2021, eqs. 4 and 5), where distances are sums over features.
+    The feature terms of Zhang et al. (2021, sections 4.2 and 4.3), where distances are sums over features.
 
     Args:
         generated: [r, f].
