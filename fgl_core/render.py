@@ -339,7 +339,7 @@ def main() -> int:
     try:
         index = build_book()
     except (InputError, NotebookFailed, BookFailed) as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"\nerror: {error}", file=sys.stderr)  # below the unfinished progress line
         return 2 if isinstance(error, InputError) else 1
     print(f"The book is built: open {index}")
     return 0
