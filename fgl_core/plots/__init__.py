@@ -4,8 +4,20 @@ Functions take frames from :mod:`fgl_core.study` and return the figure; they com
 kind of figure.
 """
 
-from fgl_core.plots.classes import class_bars
-from fgl_core.plots.curves import accuracy_per_round
+from fgl_core.plots.classes import class_bars, class_panels
+from fgl_core.plots.curves import accuracy_per_round, per_round
 from fgl_core.plots.dots import accuracy_dots, difference_dots
+from fgl_core.plots.heat import Heat, heat_maps
+from fgl_core.plots.sweeps import sweep_lines
 
-__all__ = ["accuracy_dots", "accuracy_per_round", "class_bars", "difference_dots"]
+__all__ = [
+    "Heat",
+    "accuracy_dots",
+    "accuracy_per_round",
+    "class_bars",
+    "class_panels",
+    "difference_dots",
+    "heat_maps",
+    "per_round",
+    "sweep_lines",
+]

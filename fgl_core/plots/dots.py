@@ -24,17 +24,20 @@ def accuracy_dots(frame: pd.DataFrame) -> Figure:
     return _dots(drawn, "Test accuracy in %", missing=frame["n"] == 0)
 
 
-def difference_dots(frame: pd.DataFrame, baseline: str = "FedAvg") -> Figure:
+def difference_dots(frame: pd.DataFrame, baseline: str | None = "FedAvg") -> Figure:
     """Paired difference to the baseline by method, with its 95 % interval; a line marks no difference.
 
     Rows of another measure, such as Local's models on everyone's test nodes, are left out.
 
     Args:
-        frame: from :func:`fgl_core.study.tables.comparison`.
+        frame: from :func:`fgl_core.study.tables.comparison` or
+            :func:`fgl_core.study.contrasts.contrasts`.
+        baseline: its label; None where each row names both sides.
     """
     rows = frame[(frame["method"] != baseline) & (frame["measure"] == "test_accuracy")]
     drawn = rows.assign(at=rows["difference"], left=rows["low"], right=rows["high"])
-    return _dots(drawn, f"Difference to {baseline} in points", missing=rows["pairs"] == 0, zero=True)
+    label = f"Difference to {baseline} in points" if baseline else "Difference in points"
+    return _dots(drawn, label, missing=rows["pairs"] == 0, zero=True)
 
 
 @styled()
