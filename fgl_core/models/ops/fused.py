@@ -25,9 +25,9 @@ class _Project(torch.autograd.Function):
         ctx.rows, ctx.keep_columns = rows, keep_columns
         if not kernels.usable(weight):
             return _times(rows.matrix, _zeroed(weight, keep_columns))
+        keep = rows.all_columns if keep_columns is None else keep_columns.numpy().view(np.uint8)
         out = weight.new_empty(rows.shape[0], weight.shape[1])
-        keep_row, keep_column = _keep(rows.shape[0], None), _keep(rows.shape[1], keep_columns)
-        kernels.product(*rows.csr, keep_row, keep_column, _array(weight), out.numpy())
+        kernels.product(*rows.csr, rows.all_rows, keep, _array(weight), out.numpy())
         return out
 
     @staticmethod
@@ -36,13 +36,15 @@ class _Project(torch.autograd.Function):
         rows, keep_columns = ctx.rows, ctx.keep_columns
         if not kernels.usable(grad):
             return _zeroed(_times(rows.transposed, grad), keep_columns), None, None
+        keep = rows.all_columns if keep_columns is None else keep_columns.numpy().view(np.uint8)
         out = grad.new_empty(rows.shape[1], grad.shape[1])
-        keep_row, keep_column = _keep(rows.shape[1], keep_columns), _keep(rows.shape[0], None)
-        kernels.product(*rows.transposed_csr, keep_row, keep_column, _array(grad), out.numpy())
+        kernels.product(*rows.transposed_csr, keep, rows.all_rows, _array(grad), out.numpy())
         return out, None, None
 
 
 class _Attention(torch.autograd.Function):
+    """What the backward pass reads stays as arrays: turning tensors into arrays takes time."""
+
     @staticmethod
     def forward(
         ctx: Any,
@@ -53,31 +55,22 @@ class _Attention(torch.autograd.Function):
         adjacency: Adjacency,
         slope: float,
     ) -> Tensor:
-        n = len(x)
-        out, own, score = torch.empty_like(x), x.new_empty(n), x.new_empty(n, 2)
-        weight = x.new_empty(len(adjacency.source))
-        tensors = (x.contiguous(), att_source, att_target, bias)
-        slope = x.numpy().dtype.type(slope)
-        kernels.attention(
-            *_edges(adjacency), *map(_array, tensors), slope, *(t.numpy() for t in (out, weight, own, score))
-        )
-        ctx.save_for_backward(*tensors, out, weight, own, score)
-        ctx.adjacency, ctx.slope = adjacency, slope
-        return out
+        out = torch.empty_like(x, memory_format=torch.contiguous_format)
+        inputs = (*adjacency.arrays, *map(_array, (x, att_source, att_target, bias)))
+        dtype, n = inputs[2].dtype, len(x)
+        made = (out.numpy(), np.empty(len(inputs[1]), dtype), np.empty(n, dtype), np.empty((n, 2), dtype))
+        ctx.arrays = (*inputs, dtype.type(slope), *made)
+        kernels.attention(*ctx.arrays)
+        return out.detach()  # the arrays hold out: returned itself, it would hold its own graph
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        x, att_source, att_target, bias, out, weight, own, score = ctx.saved_tensors
-        grads = [torch.zeros_like(t) for t in (x, att_source, att_target, bias)]
-        kernels.attention_backward(
-            *_edges(ctx.adjacency),
-            *map(_array, (x, att_source, att_target, bias)),
-            ctx.slope,
-            *map(_array, (out, weight, own, score, grad.contiguous())),
-            *(g.numpy() for g in grads),
-        )
-        return *grads, None, None
+        grad_x = torch.zeros_like(grad, memory_format=torch.contiguous_format)
+        grad_score = grad.new_zeros(len(grad), 2)
+        kernels.attention_backward(*ctx.arrays, _array(grad), grad_x.numpy(), grad_score.numpy())
+        grad_source, grad_target = grad_score.T @ torch.from_numpy(ctx.arrays[2])
+        return grad_x, grad_source, grad_target, grad.sum(0), None, None
 
 
 class _NeighbourSum(torch.autograd.Function):
@@ -97,22 +90,16 @@ class _NeighbourSum(torch.autograd.Function):
 class _EluDropout(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, h: Tensor, keep: Tensor, scale: float) -> Tensor:
-        h = h.contiguous()
-        out = h.clamp(max=0).exp_()
-        scale = h.numpy().dtype.type(scale)
-        kernels.elu_dropout(_array(h).ravel(), out.numpy().ravel(), keep.numpy().ravel(), scale)
-        ctx.save_for_backward(out, keep)
-        ctx.scale = scale
-        return out
+        out = h.exp().contiguous()
+        ctx.arrays = (out.numpy().ravel(), keep.numpy().ravel(), out.numpy().dtype.type(scale))
+        kernels.elu_dropout(_array(h).ravel(), *ctx.arrays)
+        return out.detach()
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        out, keep = ctx.saved_tensors
-        grad_h = torch.empty_like(out)
-        kernels.elu_dropout_backward(
-            *(_array(t).ravel() for t in (grad.contiguous(), out, keep)), ctx.scale, grad_h.numpy().ravel()
-        )
+        grad_h = torch.empty_like(grad, memory_format=torch.contiguous_format)
+        kernels.elu_dropout_backward(_array(grad).ravel(), *ctx.arrays, grad_h.numpy().ravel())
         return grad_h, None, None
 
 
@@ -122,10 +109,10 @@ class _NeighbourDivergence(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, z_local: Tensor, z_global: Tensor, adjacency: Adjacency, omega: float) -> Tensor:
         grad = torch.zeros_like(z_local, memory_format=torch.contiguous_format)
-        z_local, z_global = (_array(z.contiguous()) for z in (z_local, z_global))
+        z_local, z_global = map(_array, (z_local, z_global))
         nodes = max(1, int((adjacency.degree > 0).sum()))
         total = kernels.neighbour_divergence(
-            *_edges(adjacency), z_local, z_global, z_local.dtype.type(omega), grad.numpy()
+            *adjacency.arrays, z_local, z_global, z_local.dtype.type(omega), grad.numpy()
         )
         ctx.grad = grad.div_(nodes)
         return grad.new_tensor(total / nodes)
@@ -167,7 +154,7 @@ def neighbour_divergence(adjacency: Adjacency, z_local: Tensor, z_global: Tensor
 
 def _neighbour_sum(x: Tensor, adjacency: Adjacency) -> Tensor:
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    kernels.neighbour_sum(*_edges(adjacency), _array(x.contiguous()), out.numpy())
+    kernels.neighbour_sum(*adjacency.arrays, _array(x), out.numpy())
     return out
 
 
@@ -183,12 +170,4 @@ def _zeroed(weight: Tensor, keep: Tensor | None) -> Tensor:
 
 
 def _array(tensor: Tensor) -> np.ndarray:
-    return tensor.detach().numpy()
-
-
-def _edges(adjacency: Adjacency) -> tuple[np.ndarray, np.ndarray]:
-    return adjacency.pointer.numpy(), adjacency.source.numpy()
-
-
-def _keep(length: int, mask: Tensor | None) -> np.ndarray:
-    return np.ones(length, np.uint8) if mask is None else mask.numpy().view(np.uint8)
+    return tensor.detach().contiguous().numpy()

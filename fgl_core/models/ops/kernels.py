@@ -153,16 +153,14 @@ def attention(pointer, source, x, att_source, att_target, bias, slope, out, weig
 
 @_compiled
 def attention_backward(
-    pointer, source, x, att_source, att_target, bias, slope, out, weight, own, score, grad,
-    grad_x, grad_source, grad_target, grad_bias,
-):  # fmt: skip
-    """Backward pass of :func:`attention`; the four gradients come in as zeros.
+    pointer, source, x, att_source, att_target, bias, slope, out, weight, own, score, grad, grad_x, grad_score
+):
+    """Backward pass of :func:`attention`; adds to grad_x [n, d], and to grad_score [n, 2] of the halves.
 
     With g the gradient of out, the derivative by α_ij is g_i·x_j, and by the score it is
     α_ij (g_i·x_j − g_i·(out_i − b)); x is reached through the weighted sum and both halves of the score.
     """
     n, width = x.shape
-    grad_score = np.zeros((n, 2), x.dtype)
     for i in range(n):
         g, result, here, grad_here = grad[i], out[i], x[i], grad_x[i]
         mean = x.dtype.type(0)
@@ -171,8 +169,8 @@ def attention_backward(
         for c in range(width):
             mean += g[c] * (result[c] - bias[c])
             slant += g[c] * here[c]
+        for c in range(width):
             grad_here[c] += factor * g[c]
-            grad_bias[c] += g[c]
         d = factor * (slant - mean)
         if score[i, 0] + score[i, 1] < 0:
             d *= slope
@@ -185,6 +183,7 @@ def attention_backward(
             slant = x.dtype.type(0)
             for c in range(width):
                 slant += g[c] * other[c]
+            for c in range(width):
                 grad_other[c] += factor * g[c]
             d = factor * (slant - mean)
             if score[j, 0] + score[i, 1] < 0:
@@ -192,17 +191,15 @@ def attention_backward(
             grad_score[j, 0] += d
             grad_score[i, 1] += d
     for i in range(n):
-        here, grad_here = x[i], grad_x[i]
+        grad_here = grad_x[i]
         as_source, as_target = grad_score[i, 0], grad_score[i, 1]
         for c in range(width):
             grad_here[c] += as_source * att_source[c] + as_target * att_target[c]
-            grad_source[c] += as_source * here[c]
-            grad_target[c] += as_target * here[c]
 
 
 @_compiled
 def elu_dropout(h, power, keep, scale):
-    """power = exp(min(h, 0)) becomes ELU(h) ⊙ keep · scale, in place; arrays are flat, keep is uint8."""
+    """power = exp(h) becomes ELU(h) ⊙ keep · scale, in place; arrays are flat, keep is uint8."""
     for k in range(len(h)):
         value = h[k] if h[k] > 0 else power[k] - 1
         power[k] = value * (keep[k] * scale)

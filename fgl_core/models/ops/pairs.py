@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 import torch
+import torch.nn.functional as F
 from torch import Tensor
 from torch.autograd.function import once_differentiable
 
@@ -42,86 +43,86 @@ def _kept(h: Tensor) -> Tensor:
 
 
 class Contrast(torch.autograd.Function):
-    """The same value in blocks of anchors; the gradient is made on the way, as the loss is a scalar.
-
-    The numerator needs only class means of the samples: Σ_p s_ip / |P_i| = a_i·m_{c_i} / τ.
-    """
+    """The same value in blocks of anchors; the gradient is made on the way, as the loss is a scalar."""
 
     @staticmethod
     def forward(ctx: Any, h_local: Tensor, h_global: Tensor, y: Tensor, tau: float, pairwise: bool) -> Tensor:
-        anchor, sample = _kept(h_local), _kept(h_global)
-        b = h_global[sample]
-        b = b / b.norm(dim=1, keepdim=True)
-        classes = int(y.max()) + 1 if len(y) else 0
-        count = torch.bincount(y[sample], minlength=classes)
-        anchor &= count[y] > 0
-        # Sorted by class, the positives of an anchor are one slice of columns.
-        rows = anchor.nonzero()[:, 0]
-        rows = rows[torch.argsort(y[rows], stable=True)]
-        order = torch.argsort(y[sample], stable=True)
-        b = b[order]
-        ctx.rows, ctx.shape = rows, h_local.shape
-        if not len(rows):
-            ctx.gradient = torch.zeros((0, h_local.shape[1]), dtype=h_local.dtype, device=h_local.device)
+        sample, anchor = _kept(h_global), _kept(h_local)
+        b, y_b = _rows(h_global, sample), _rows(y, sample)
+        count = torch.bincount(y_b, minlength=int(y.max()) + 1 if len(y) else 0)
+        anchor &= (count > 0)[y]
+        a, y_a = _rows(h_local, anchor), _rows(y, anchor)
+        ctx.anchor, ctx.shape = anchor, h_local.shape
+        if not len(a):
+            ctx.gradient = torch.zeros_like(a)
             return h_local.new_zeros(())
-        a = h_local[rows]
+        b = b / b.norm(dim=1, keepdim=True)
         norm = a.norm(dim=1, keepdim=True)
         a = a / norm
-        if pairwise:
-            loss, towards = _pairwise(a, b, y[rows], count, tau)
-        else:
-            loss, towards = _supcon(a, b, y[rows], y[sample][order], count, tau)
+        loss, towards = (_pairwise if pairwise else _supcon)(a, b, y_a, y_b, count, tau)
         # Through the normalisation u = h / ‖h‖: only the part across u moves it.
-        towards -= (towards * a).sum(1, keepdim=True) * a
-        ctx.gradient = towards.div_(norm).div_(len(rows))
-        return loss / len(rows)
+        towards.addcmul_((towards * a).sum(1, keepdim=True), a, value=-1)
+        ctx.gradient = towards.div_(norm.mul_(tau * len(a)))
+        return loss / len(a)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        full = torch.zeros(ctx.shape, dtype=ctx.gradient.dtype, device=ctx.gradient.device)
-        full[ctx.rows] = ctx.gradient * grad
-        return full, None, None, None, None
+        gradient = ctx.gradient * grad
+        if len(gradient) < ctx.shape[0]:
+            gradient = gradient.new_zeros(ctx.shape).masked_scatter_(ctx.anchor[:, None], gradient)
+        return gradient, None, None, None, None
+
+
+def _rows(values: Tensor, keep: Tensor) -> Tensor:
+    return values if keep.all() else values[keep]
 
 
 def _supcon(
     a: Tensor, b: Tensor, y_a: Tensor, y_b: Tensor, count: Tensor, tau: float
 ) -> tuple[Tensor, Tensor]:
-    """Sum of the anchors' losses, and its gradient by the unit rows a."""
-    mean = torch.zeros((len(count), b.shape[1]), dtype=b.dtype, device=b.device).index_add(0, y_b, b)
-    mean = (mean / count.clamp(min=1)[:, None])[y_a]
-    loss = -(a * mean).sum() / tau
-    towards = -mean
-    # A cosine is at most 1: with this shift nothing overflows, and above τ = 1/40 nothing vanishes either.
-    fixed = tau >= 1 / 40
+    """Sum of the anchors' losses, and τ times its gradient by the unit rows a.
+
+    The numerator needs only class means of the samples: Σ_p s_ip / |P_i| = a_i·m_{c_i} / τ.
+    """
+    mean = b.new_zeros(len(count), b.shape[1]).index_add_(0, y_b, b).div_(count.clamp(min=1)[:, None])
+    towards = mean.neg_()[y_a]
+    scaled = a / tau
+    loss = (scaled * towards).sum()
+    # A cosine is at most 1: down to τ = 1/40 no exponential leaves the range of single precision.
+    shifted = tau < 1 / 40
     for block in _blocks(len(a), len(b)):
-        s = (a[block] / tau) @ b.T
-        shift = 1 / tau if fixed else s.amax(1, keepdim=True)
-        s.sub_(shift).exp_()
-        total = s.sum(1, keepdim=True)
-        loss += (total.log() + shift).sum()
+        s = scaled[block] @ b.T
+        highest = s.amax(1, keepdim=True) if shifted else s.new_zeros(())
+        total = (s.sub_(highest) if shifted else s).exp_().sum(1, keepdim=True)
+        loss += (total.log() + highest).sum()
         towards[block].addcdiv_(s @ b, total)
-    return loss, towards.div_(tau)
+    return loss, towards
 
 
-def _pairwise(a: Tensor, b: Tensor, y_a: Tensor, count: Tensor, tau: float) -> tuple[Tensor, Tensor]:
+def _pairwise(
+    a: Tensor, b: Tensor, y_a: Tensor, y_b: Tensor, count: Tensor, tau: float
+) -> tuple[Tensor, Tensor]:
     """As :func:`_supcon`, where each positive pair has a denominator of its own."""
     loss = a.new_zeros(())
     towards = torch.empty_like(a)
-    ends = count.cumsum(0).tolist()
-    anchors = torch.bincount(y_a, minlength=len(count)).cumsum(0).tolist()
-    for c, size in enumerate(count.tolist()):
-        first, last = (anchors[c - 1] if c else 0), anchors[c]
-        own = slice(ends[c] - size, ends[c])
-        for block in _blocks(last - first, len(b)):
-            rows = slice(first + block.start, first + block.stop)
+    # Sorted by class, the positives of an anchor are one slice of columns.
+    order = torch.argsort(y_a, stable=True)
+    b = b[torch.argsort(y_b, stable=True)]
+    last_sample = 0
+    anchors = order.split(torch.bincount(y_a, minlength=len(count)).tolist())
+    for rows_of_class, size in zip(anchors, count.tolist(), strict=True):
+        own = slice(last_sample, last_sample + size)
+        last_sample += size
+        for block in _blocks(len(rows_of_class), len(b)):
+            rows = rows_of_class[block]
             s = (a[rows] / tau) @ b.T
             positive = s[:, own].clone()
             s[:, own] = -torch.inf
             others = s.logsumexp(1, keepdim=True)
             # −log(φ/(φ+N)) = log(1 + N/φ), whose derivative by log N is N/(φ+N)
             margin = others - positive
-            loss += torch.nn.functional.softplus(margin, threshold=50).sum() / size
+            loss += F.softplus(margin, threshold=50).sum() / size
             pull = margin.sigmoid_().div_(size)
             if size < len(b):
                 s.sub_(others).exp_().mul_(pull.sum(1, keepdim=True))
@@ -129,7 +130,7 @@ def _pairwise(a: Tensor, b: Tensor, y_a: Tensor, count: Tensor, tau: float) -> t
                 s.zero_()
             s[:, own] = -pull
             towards[rows] = s @ b
-    return loss, towards.div_(tau)
+    return loss, towards
 
 
 def _blocks(rows: int, columns: int) -> list[slice]:

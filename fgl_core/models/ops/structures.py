@@ -55,6 +55,16 @@ class Rows:
         return _csr(self.transposed)
 
     @cached_property
+    def all_rows(self) -> np.ndarray:
+        """Ones, [n] uint8: keeps every row."""
+        return np.ones(self.shape[0], np.uint8)
+
+    @cached_property
+    def all_columns(self) -> np.ndarray:
+        """Ones, [f] uint8: keeps every column."""
+        return np.ones(self.shape[1], np.uint8)
+
+    @cached_property
     def dense(self) -> Tensor:
         """The matrix [n, f] in full, as the plain loop holds it."""
         return torch.from_numpy(self.matrix.toarray()).to(self.device)
@@ -97,6 +107,11 @@ class Adjacency:
         return self.pointer.diff().long()
 
     @cached_property
+    def arrays(self) -> tuple[np.ndarray, np.ndarray]:
+        """``(pointer, source)`` as arrays, on the CPU."""
+        return self.pointer.numpy(), self.source.numpy()
+
+    @cached_property
     def neighbours(self) -> tuple[Tensor, Tensor]:
         """The directed edges as ``(target, source)``, int64, sorted by target."""
         target = torch.repeat_interleave(self.degree, output_size=len(self.source))
@@ -112,8 +127,8 @@ class Adjacency:
     def compressed(self, keep: Tensor) -> Adjacency:
         """The adjacency without the undirected edges where ``keep`` [e] is False; stays sorted."""
         if kernels.usable(self.pointer):
-            arrays = (self.pointer.numpy(), self.source.numpy(), self.edge.numpy(), keep.numpy())
-            return Adjacency(*(torch.from_numpy(a) for a in kernels.compress(*arrays)))
+            compressed = kernels.compress(*self.arrays, self.edge.numpy(), keep.numpy())
+            return Adjacency(*map(torch.from_numpy, compressed))
         renumbered = keep.cumsum(0, dtype=torch.int32) - 1
         kept = keep[self.edge]
         edge = renumbered[self.edge[kept]]
