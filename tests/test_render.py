@@ -9,7 +9,7 @@ import nbformat
 import pytest
 
 from fgl_core.errors import InputError
-from fgl_core.render import NotebookFailed, parameters_of, render, stage_book
+from fgl_core.render import BookFailed, NotebookFailed, build_book, parameters_of, render, stage_book
 
 PARAMETERS = """\
 from typing import Literal
@@ -42,7 +42,7 @@ def project(tmp_path: Path) -> Path:
         "format: jb-book\nroot: book/intro\nparts:\n  - caption: One\n    chapters:\n"
         "      - file: notebooks/one\n        sections:\n          - file: notebooks/deep/two\n"
     )
-    (tmp_path / "_config.yml").write_text("title: Small\n")
+    (tmp_path / "_config.yml").write_text("title: Small\nonly_build_toc_files: true\n")
     (tmp_path / "CHANGELOG.md").write_text("# Changelog\n")
     (tmp_path / "book").mkdir()
     (tmp_path / "book" / "intro.md").write_text("# Intro\n")
@@ -198,3 +198,15 @@ def test_a_page_that_is_missing_is_named_before_anything_runs(project: Path) -> 
     with pytest.raises(InputError, match=r"_toc\.yml names notebooks/deep/two"):
         stage_book(root=project)
     assert not (project / "_build").exists()
+
+
+def test_a_book_with_a_warning_is_not_built_and_the_old_one_stays(project: Path) -> None:
+    (project / "_toc.yml").write_text("format: jb-book\nroot: book/intro\n")
+    (project / "book" / "intro.md").write_text("# Intro\n\n[nowhere](missing.md)\n")
+    old = project / "_build" / "html" / "index.html"
+    old.parent.mkdir(parents=True)
+    old.write_text("the old book")
+    with pytest.raises(BookFailed, match=r"missing\.md"):
+        build_book(project)
+    assert old.read_text() == "the old book"
+    assert not (project / "_build" / "new").exists()
