@@ -245,4 +245,5 @@ def test_render_refuses_parameters_before_anything_runs(capsys, tmp_path):
     cell["source"] = "clients: int = 5  # how many"
     notebook.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
     assert "'clients'" in complaint(capsys, "render", str(notebook), "-p", "clinets", "5")
-    assert "clients" in complaint(capsys, "render", str(notebook), "-p", "clients", "many")
+    for value in ("many", "[5, 10]", "-0.5"):
+        assert f"'{value}'" in complaint(capsys, "render", str(notebook), "-p", "clients", value)

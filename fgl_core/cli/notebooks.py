@@ -13,7 +13,8 @@ def render(
     notebook: Path,
     *,
     parameter: Annotated[
-        list[tuple[str, str]] | None, Parameter(name=("--parameter", "-p"), negative=())
+        list[tuple[str, str]] | None,
+        Parameter(name=("--parameter", "-p"), negative=(), json_list=False, json_dict=False),
     ] = None,
     output: Annotated[Path | None, Parameter(name=("--output", "-o"))] = None,
 ) -> int:

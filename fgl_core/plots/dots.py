@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from textwrap import fill
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -61,8 +62,9 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series, zero: bool = Fals
             for height_, lacks in zip(heights, missing[rows.index], strict=True):
                 if lacks:
                     _missing(axes, height_, look["color"])
-        axes.set_yticks(range(len(methods)), methods)
+        axes.set_yticks(range(len(methods)), [fill(method, 22) for method in methods])
         axes.set_ylim(len(methods) - 0.5, -0.5)
+        axes.locator_params(axis="x", nbins=6)
         axes.set_title(dataset, loc="left")
         grid(axes, "x")
     panels[-1, 0].set_xlabel(label)
