@@ -12,11 +12,12 @@ from fgl_core.study.spec import RunSpec
 
 record = execute(RunSpec.parse({"dataset": "pubmed", "clients": 5, "method": "fgssl", "rounds": 1}))
 assert record["status"] == "done"
-print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)  # in KiB on Linux
+print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss)
 """
 
 
 def test_one_round_on_pubmed_peaks_below_two_and_a_half_gib(real_data):
     real_data("pubmed")
     found = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, check=True)
-    assert int(found.stdout) < 2.5 * 1024**2
+    unit = 1 if sys.platform == "darwin" else 1024  # bytes there, KiB elsewhere
+    assert int(found.stdout) * unit < 2.5 * 1024**3
