@@ -185,6 +185,18 @@ def paired(values: Mapping[int, float], reference: Mapping[int, float]) -> dict[
     }
 
 
+def missing_table(results: Results) -> pd.DataFrame:
+    """How many runs each cell lacks: rows dataset and method, columns numbers of clients."""
+    lacking = [
+        (cell, sum(results.record(spec) is None for spec in cell.specs))
+        for cell in cells(results)
+        if cell.measure == OWN
+    ]
+    rows = [(cell.dataset, cell.clients, cell.label, count) for cell, count in lacking if count]
+    frame = pd.DataFrame(rows, columns=["dataset", "clients", "method", "count"])
+    return _wide(frame, frame["count"], "clients").fillna(0).astype(int)
+
+
 def settings_table(results: Results) -> pd.DataFrame:
     """Every field of the runs beside dataset, clients and method, with the values it takes; seeds too."""
     values: dict[str, dict[str, None]] = {}
