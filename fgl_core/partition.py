@@ -8,7 +8,9 @@ and does not depend on the partition.
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal
 
 import numpy as np
@@ -230,18 +232,27 @@ def _sixty_twenty(count: int) -> tuple[int, int]:
     return train, val_end - train
 
 
-def _communities(dataset: NodeDataset, seed: int) -> list[np.ndarray]:
+def _communities(dataset: NodeDataset, seed: int) -> Sequence[np.ndarray]:
     """Louvain communities, each a sorted array of nodes."""
+    edges = np.ascontiguousarray(undirected_edges(dataset.edges), dtype="<i8")
+    return _louvain(edges.tobytes(), dataset.num_nodes, seed)
+
+
+@lru_cache(maxsize=32)  # the runs of a study share graphs and seeds, and finding communities takes seconds
+def _louvain(edges: bytes, nodes: int, seed: int) -> tuple[np.ndarray, ...]:
     import community.community_louvain as louvain
     import networkx as nx
 
     # the method visits nodes and neighbours in the order of their insertion, even with a fixed seed
     graph = nx.Graph()
-    graph.add_nodes_from(range(dataset.num_nodes))
-    graph.add_edges_from(undirected_edges(dataset.edges).tolist())
+    graph.add_nodes_from(range(nodes))
+    graph.add_edges_from(np.frombuffer(edges, "<i8").reshape(-1, 2).tolist())
     found = louvain.best_partition(graph, random_state=seed)
-    label = np.array([found[node] for node in range(dataset.num_nodes)])
-    return [np.flatnonzero(label == value) for value in np.unique(label)]
+    label = np.array([found[node] for node in range(nodes)])
+    communities = tuple(np.flatnonzero(label == value) for value in np.unique(label))
+    for community in communities:
+        community.flags.writeable = False
+    return communities
 
 
 def _edge_owner(dataset: NodeDataset, owner: np.ndarray) -> np.ndarray:
