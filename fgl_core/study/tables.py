@@ -185,11 +185,15 @@ def paired(values: Mapping[int, float], reference: Mapping[int, float]) -> dict[
     }
 
 
-def missing_table(results: Results) -> pd.DataFrame:
-    """How many runs each cell lacks: rows dataset and method, columns numbers of clients."""
+def missing_table(results: Results, label: Label | None = None) -> pd.DataFrame:
+    """How many runs each cell lacks: rows dataset and method, columns numbers of clients.
+
+    Args:
+        label: as in :func:`cells`.
+    """
     lacking = [
         (cell, sum(results.record(spec) is None for spec in cell.specs))
-        for cell in cells(results)
+        for cell in cells(results, label=label)
         if cell.measure == OWN
     ]
     rows = [(cell.dataset, cell.clients, cell.label, count) for cell, count in lacking if count]
