@@ -166,7 +166,7 @@ def federate(
     prepared = method.prepare(clients, streams)
     clients = prepared.clients
     server = Server(
-        outbox=[{name: local.state_dict()[name].clone() for name in travelling} for local in models],
+        outbox=[_copies(local, travelling) for local in models],
         streams=streams,
     )
     optimizers: dict[int, torch.optim.Optimizer] = {}
@@ -185,7 +185,7 @@ def federate(
             losses.append(
                 _train(method, client, local, received, training, optimizers[index], streams, number)
             )
-            tensors = {name: local.state_dict()[name].clone() for name in travelling}
+            tensors = _copies(local, travelling)
             report = method.report(client, local)
             bytes_up["model"] += _size(tensors.values())
             for kind, values in report.items():
@@ -236,6 +236,11 @@ def _train(
     if not all(torch.isfinite(parameter).all() for parameter in model.parameters()):
         raise Divergence(f"the parameters of {client.name} are not finite after round {number}")
     return float(np.mean(losses))
+
+
+def _copies(model: torch.nn.Module, names: Iterable[str]) -> Tensors:
+    state = model.state_dict()
+    return {name: state[name].clone() for name in names}
 
 
 def _size(tensors: Iterable[torch.Tensor]) -> int:
