@@ -20,7 +20,7 @@ def accuracy_per_round(frame: pd.DataFrame, label: str = "Test accuracy in %") -
 
 
 @styled()
-def per_round(frame: pd.DataFrame, label: str, *, panels: str | None = None) -> Figure:
+def per_round(frame: pd.DataFrame, label: str, *, panels: str | None = None, xlabel: str = "Round") -> Figure:
     """A measure per round, a line per method: mean over seeds, band of one standard deviation each way.
 
     Args:
@@ -28,6 +28,7 @@ def per_round(frame: pd.DataFrame, label: str, *, panels: str | None = None) -> 
             :func:`fgl_core.study.tables.curves_frame` makes them.
         label: of the measure.
         panels: a column with a panel for each of its values, e.g. ``clients`` or ``dataset``.
+        xlabel: what ``round`` counts, where it is not communication rounds.
     """
     parts = list(frame.groupby(panels, sort=False)) if panels else [("", frame)]
     parts = parts or [("", frame)]
@@ -46,7 +47,7 @@ def per_round(frame: pd.DataFrame, label: str, *, panels: str | None = None) -> 
         if panels:
             axes.set_title(f"{value} clients" if panels == "clients" else value, loc="left")
         grid(axes, "y")
-    places[-1, 0].set_xlabel("Round")
+    places[-1, 0].set_xlabel(xlabel)
     if frame.empty:
         note(places[0, 0], "no record yet")
     else:

@@ -51,10 +51,9 @@ def heat_maps(
         labels: what the colours of each column mean.
         missing: what to write on a map without any value.
     """
-    height = 0.9 + 0.92 * WIDTH / len(labels) * len(maps)
-    figure, panels = plt.subplots(
-        len(maps), len(labels), figsize=(WIDTH, height), squeeze=False, layout="constrained"
-    )
+    side = min(WIDTH / len(labels), 4.5)
+    size = (side * len(labels), 0.9 + 0.92 * side * len(maps))
+    figure, panels = plt.subplots(len(maps), len(labels), figsize=size, squeeze=False, layout="constrained")
     for row, line in zip(panels, maps, strict=True):
         for axes, heat in zip(row, line, strict=True):
             _draw(axes, heat, missing)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from math import nan
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pandas as pd
 
 from fgl_core.study.results import Results
-from fgl_core.study.tables import OWN, Label, cells
+from fgl_core.study.tables import OWN, Label, cells, wide_table
+
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
 
 PLACE = ["dataset", "clients"]
 
@@ -58,6 +62,13 @@ def rounds_to_reach(results: Results, baseline: str = "fedavg", label: Label | N
     return pd.DataFrame(rows)
 
 
+def reach_table(frame: pd.DataFrame, *, uuid: str = "reach") -> Styler:
+    """The median round of :func:`rounds_to_reach`, and how many seeds get there at all."""
+    text = frame.apply(_reach_text, axis=1)
+    caption = "Rounds to reach what FedAvg ends with, median over seeds (seeds that get there)"
+    return wide_table(frame, text, caption, uuid=uuid)
+
+
 def lead(frame: pd.DataFrame, label: str) -> pd.DataFrame:
     """In how many rounds one method's mean accuracy is above every other's.
 
@@ -105,6 +116,13 @@ def steadiness(frame: pd.DataFrame) -> pd.DataFrame:
             }
         )
     return pd.DataFrame(rows, columns=[*PLACE, "method", "seeds", "change"])
+
+
+def _reach_text(row: pd.Series) -> str:
+    if not row["pairs"]:
+        return "missing"
+    median = f"{row['median']:g}" if np.isfinite(row["median"]) else "not reached"
+    return f"{median} ({row['reached']} of {row['pairs']})"
 
 
 def _first_at_least(curve: list[float], target: float) -> float:

@@ -229,7 +229,7 @@ def accuracy_table(
         uuid: of the table's identifiers, different for each table of a page.
     """
     caption = f"Test {what} in %, mean ± standard deviation"
-    return _styled(frame, frame.apply(_accuracy_text, axis=1), uuid, caption, columns)
+    return wide_table(frame, frame.apply(_accuracy_text, axis=1), caption, columns=columns, uuid=uuid)
 
 
 def difference_table(
@@ -247,7 +247,19 @@ def difference_table(
     if rows.empty:
         rows = frame
     caption = f"Difference{f' to {to}' if to else ''} in percentage points, 95 % interval"
-    return _styled(rows, rows.apply(_difference_text, axis=1), uuid, caption, columns)
+    return wide_table(rows, rows.apply(_difference_text, axis=1), caption, columns=columns, uuid=uuid)
+
+
+def wide_table(
+    frame: pd.DataFrame, text: pd.Series, caption: str, *, columns: str = "clients", uuid: str
+) -> Styler:
+    """A text for each row of ``frame``, laid out by dataset and method against ``columns``."""
+    wide = _wide(frame, text, columns).fillna("")
+    styler = wide.style.set_uuid(uuid).set_caption(caption)
+    if "best" not in frame:
+        return styler
+    bold = _wide(frame, frame["best"], columns).reindex_like(wide).eq(True)
+    return styler.apply(lambda _: bold.map(lambda best: "font-weight: bold" if best else ""), axis=None)
 
 
 def place(spec: RunSpec) -> tuple[str, int]:
@@ -363,13 +375,6 @@ def _difference_text(row: pd.Series) -> str:
     if not isnan(row["low"]):
         text += f" [{100 * row['low']:+.1f}, {100 * row['high']:+.1f}]"
     return text
-
-
-def _styled(frame: pd.DataFrame, text: pd.Series, uuid: str, caption: str, columns: str) -> Styler:
-    wide = _wide(frame, text, columns).fillna("")
-    bold = _wide(frame, frame["best"], columns).reindex_like(wide).eq(True)
-    styler = wide.style.set_uuid(uuid).set_caption(caption)
-    return styler.apply(lambda _: bold.map(lambda best: "font-weight: bold" if best else ""), axis=None)
 
 
 def _wide(frame: pd.DataFrame, values: pd.Series, columns: str) -> pd.DataFrame:
