@@ -1,10 +1,11 @@
-"""Client steps of node classification: the package against the plain loop, interleaved in one process.
+"""Rounds of node classification: the package against the plain loop, interleaved in one process.
 
     python benchmarks/node.py [--datasets cora pubmed] [--methods fgssl] [--repeats 7] [--engine reference]
 
 Prints medians and ratios, and writes ``benchmarks/results/node.json``. A ratio of 4 says that the plain loop
 takes four times as long. Seconds are processor time of the one thread, which other programs disturb less than
-the clock. Peak memory is that of a fresh process that does one round and nothing else.
+the clock. A round is 5 clients × 4 steps, aggregation, and evaluation before and after it, by the package's
+own round loop. Peak memory is that of a fresh process that does one round and nothing else.
 """
 
 from __future__ import annotations
@@ -18,7 +19,6 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
-from copy import deepcopy
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
@@ -26,79 +26,46 @@ from statistics import median
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
-import numpy as np
 import torch
 
-from fgl_core.clients import NodeClient, node_clients
 from fgl_core.datasets import load_node_dataset
-from fgl_core.federation import LocalStep, Received
 from fgl_core.methods import METHODS
-from fgl_core.models import build_model, ops
-from fgl_core.partition import Subgraph, partition_nodes, split_nodes, subgraphs
+from fgl_core.models import ops
+from fgl_core.partition import partition_nodes, split_nodes, subgraphs
 from fgl_core.streams import Streams
+from fgl_core.study.setup import set_up
+from fgl_core.study.spec import NodeSpec
 
 RESULTS = Path(__file__).parent / "results" / "node.json"
 DATASETS = ("cora", "citeseer", "pubmed")
 TARGETS = {"fedavg": 3.5, "fgssl": 4.0}
-CLIENTS, HIDDEN, EPOCHS = 5, 128, 4
+CLIENTS, HIDDEN = 5, 128
 
 
-def parts(name: str) -> tuple[list[Subgraph], list[NodeClient]]:
-    """The subgraphs of M = 5 clients, and the package's clients over them."""
+def package_round(name: str, method: str) -> Callable[[], float]:
+    """The next round of a run by the package; returns its loss."""
+    spec = NodeSpec(dataset=name, clients=CLIENTS, hidden=HIDDEN, method=METHODS[method](), rounds=10_000)
+    run = set_up(spec).run()
+    return lambda: next(run).loss
+
+
+def plain_round(name: str, method: str) -> Callable[[], float]:
+    """The next round by the plain loop, on the same subgraphs; returns its loss."""
+    from benchmarks import plain
+
     dataset, streams = load_node_dataset(name), Streams(0)
     split = split_nodes(dataset.y, "stratified", streams.numpy("split"))
     owner = partition_nodes(dataset, CLIENTS, "louvain", streams.numpy("partition"))
     held = subgraphs(dataset, split, owner)
-    return held, node_clients(dataset, held, "union", torch.float32)
-
-
-def package_round(clients: list[NodeClient], method: str) -> Callable[[], float]:
-    """One round's client steps by the package, as the round loop makes them; returns the mean loss."""
-    graph, streams, chosen = clients[0].graph, Streams(0), METHODS[method]()
-    generator = streams.torch("init")
-    model = build_model(
-        "gat",
-        graph.num_features,
-        HIDDEN,
-        clients[0].num_classes,
-        dropout=0.5,
-        generator=generator,
-        dtype=graph.dtype,
-    )
-
-    def run() -> float:
-        losses = []
-        for client in clients:
-            local = deepcopy(model).train()
-            received = Received(deepcopy(local.state_dict()), local)
-            sgd = torch.optim.SGD(local.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
-            for epoch in range(EPOCHS):
-                for batch in client.batches(streams, 1, epoch):
-                    loss = chosen.loss(LocalStep(local, received, client, batch, streams, 1, epoch))
-                    sgd.zero_grad()
-                    loss.backward()
-                    sgd.step()
-                    losses.append(loss.item())
-        return float(np.mean(losses))
-
-    return run
-
-
-def plain_round(held: list[Subgraph], method: str) -> Callable[[], float]:
-    """One round's client steps by the plain loop."""
-    from benchmarks import plain
-
     clients = [plain.PlainClient.from_arrays(part.x, part.edges, part.y, part.train) for part in held]
     torch.manual_seed(0)
-    classes = 1 + max(int(part.y.max()) for part in held)
-    model = plain.PlainGAT(held[0].x.shape[1], HIDDEN, classes)
-    return lambda: plain.train_round(model, clients, method, EPOCHS)
+    model = plain.PlainGAT(dataset.x.shape[1], HIDDEN, dataset.num_classes)
+    return lambda: plain.one_round(model, clients, method)
 
 
 def measure(name: str, method: str, repeats: int, engine: str) -> dict[str, float]:
     """Median seconds of a round by each, in turn, and the median of the paired ratios."""
-    held, clients = parts(name)
-    rounds = {"plain": plain_round(held, method), "package": package_round(clients, method)}
+    rounds = {"plain": plain_round(name, method), "package": package_round(name, method)}
     seconds: dict[str, list[float]] = {who: [] for who in rounds}
     with ops.engine(engine):
         losses = {who: run() for who, run in rounds.items()}  # compiles and fills caches, untimed
@@ -130,13 +97,7 @@ def peak_memory(name: str, method: str, who: str, engine: str) -> float:
 
 def alone(name: str, method: str, who: str, engine: str) -> float:
     """Do one round and return the peak of this process in MiB."""
-    held, clients = parts(name)
-    if who == "plain":
-        del clients
-        run = plain_round(held, method)
-    else:
-        del held
-        run = package_round(clients, method)
+    run = plain_round(name, method) if who == "plain" else package_round(name, method)
     with ops.engine(engine):
         run()
     status = Path(
@@ -175,7 +136,7 @@ def main() -> None:
         print(alone(options.datasets[0], options.methods[0], options.alone, options.engine))
         return
     rows = []
-    print("one round of client steps (5 clients × 4 steps), GAT hidden 128, float32, one thread")
+    print("one round of 5 clients × 4 steps, GAT hidden 128, float32, one thread")
     for name in options.datasets:
         for method in options.methods:
             row = {"dataset": name, "method": method} | measure(name, method, options.repeats, options.engine)

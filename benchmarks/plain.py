@@ -84,10 +84,25 @@ def fgssl(model: PlainGAT, received: PlainGAT, client: PlainClient) -> Tensor:
     return loss + distillation(z_local, z_global, client.edge_index, 5.0)
 
 
-def train_round(model: PlainGAT, clients: list[PlainClient], method: str, epochs: int = 4) -> float:
-    """The client steps of one round: every client trains a copy of the model; the mean loss."""
+@torch.no_grad()
+def evaluate(model: PlainGAT, clients: list[PlainClient]) -> float:
+    """Pooled accuracy over the nodes that are not trained on."""
+    model.eval()
+    correct = total = 0
+    for client in clients:
+        _, z = model(client.x, client.edge_index)
+        right = z.argmax(1) == client.y
+        rest = torch.ones_like(right)
+        rest[client.train] = False
+        correct += int(right[rest].sum())
+        total += int(rest.sum())
+    return correct / total
+
+
+def one_round(model: PlainGAT, clients: list[PlainClient], method: str, epochs: int = 4) -> float:
+    """Train a copy of the model at each client, evaluate, average, evaluate; returns the mean loss."""
     received = deepcopy(model).eval().requires_grad_(False)
-    losses = []
+    losses, trained = [], []
     for client in clients:
         local = deepcopy(model).train()
         sgd = torch.optim.SGD(local.parameters(), lr=0.1, momentum=0.9, weight_decay=5e-4)
@@ -97,4 +112,13 @@ def train_round(model: PlainGAT, clients: list[PlainClient], method: str, epochs
             loss.backward()
             sgd.step()
             losses.append(loss.item())
+        evaluate(local, [client])
+        trained.append(local.state_dict())
+    shares = [len(client.train) / sum(len(c.train) for c in clients) for client in clients]
+    mean = {
+        name: sum(share * state[name] for share, state in zip(shares, trained, strict=True))
+        for name in trained[0]
+    }
+    model.load_state_dict(mean)
+    evaluate(model, clients)
     return float(np.mean(losses))
