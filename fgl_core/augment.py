@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
-import torch
-from torch import Tensor
+from typing import TYPE_CHECKING
 
 from fgl_core.errors import InputError
-from fgl_core.models.graph import Graph
+
+if TYPE_CHECKING:  # pages that show the rates need no torch
+    import torch
+    from torch import Tensor
+
+    from fgl_core.models.graph import Graph
 
 #: Strength of a view → (share of edges removed, share of feature columns zeroed). Inferred: FGSSL names the
 #: two operations (section 4.1) and follows GRACE and GCA (Zhu et al. 2020, 2021), with rates in this range.
@@ -36,4 +40,8 @@ def draw_view(graph: Graph, edge_rate: float, feature_rate: float, generator: to
 def _keep(length: int, rate: float, name: str, generator: torch.Generator) -> Tensor | None:
     if not 0 <= rate <= 1:
         raise InputError(f"{name} is {rate}, but must be a probability between 0 and 1")
-    return None if rate == 0 else torch.rand(length, generator=generator) >= rate
+    if rate == 0:
+        return None
+    import torch
+
+    return torch.rand(length, generator=generator) >= rate
