@@ -6,6 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from fgl_core.plots.style import WIDTH, grid, looks, note, styled
 
@@ -44,8 +45,9 @@ def per_round(frame: pd.DataFrame, label: str, *, panels: str | None = None, xla
     for axes, (value, part) in zip(places[:, 0], parts, strict=True):
         _lines(axes, part, look)
         axes.set_ylabel(label)
-        if panels:
+        if panels and value:
             axes.set_title(f"{value} clients" if panels == "clients" else value, loc="left")
+        axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         grid(axes, "y")
     places[-1, 0].set_xlabel(xlabel)
     if frame.empty:

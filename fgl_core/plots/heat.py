@@ -22,14 +22,12 @@ class Heat:
 
     Attributes:
         values: ``[rows, columns]``; nan where there is none.
-        limits: values of the darkest and the lightest colour; those of the values if not given.
         rows, columns: names along the sides; none if not given.
         text: what to write into each cell, ``[rows, columns]``.
     """
 
     title: str
     values: np.ndarray
-    limits: tuple[float, float] | None = None
     rows: Sequence[str] | None = None
     columns: Sequence[str] | None = None
     text: Sequence[Sequence[str]] | None = None
@@ -40,37 +38,37 @@ def heat_maps(
     maps: Sequence[Sequence[Heat]],
     labels: Sequence[str],
     *,
+    limits: Sequence[tuple[float, float] | None] | None = None,
     xlabel: str = "Client",
     ylabel: str = "Client",
     missing: str = "no record yet",
 ) -> Figure:
-    """Heat maps side by side, a colour bar with its label above or below each column of them.
+    """Heat maps side by side, a colour bar with its label below each column of them.
 
     Args:
         maps: rows of maps, each as long as ``labels``.
         labels: what the colours of each column mean.
+        limits: of each column, the values of the darkest and the lightest colour; None, those of its values.
         missing: what to write on a map without any value.
     """
     side = min(WIDTH / len(labels), 4.5)
     size = (side * len(labels), 0.9 + 0.92 * side * len(maps))
     figure, panels = plt.subplots(len(maps), len(labels), figsize=size, squeeze=False, layout="constrained")
-    for row, line in zip(panels, maps, strict=True):
-        for axes, heat in zip(row, line, strict=True):
-            _draw(axes, heat, missing)
-        row[0].set_ylabel(ylabel)
     for column, label in enumerate(labels):
+        heats = [line[column] for line in maps]
+        low, high = (limits[column] if limits else None) or _limits([heat.values for heat in heats])
+        for axes, heat in zip(panels[:, column], heats, strict=True):
+            _draw(axes, heat, low, high, missing)
         panels[-1, column].set_xlabel(xlabel)
-        limits = {heat.limits for heat in (line[column] for line in maps)}
-        shared = len(limits) == 1 and None not in limits
-        for places in [panels[:, column]] if shared else [[axes] for axes in panels[:, column]]:
-            bar = figure.colorbar(places[0].images[0], ax=list(places), location="bottom", shrink=0.9)
-            bar.set_label(label)
+        drawn = panels[0, column].images[0]
+        figure.colorbar(drawn, ax=list(panels[:, column]), location="bottom", shrink=0.9, label=label)
+    for axes in panels[:, 0]:
+        axes.set_ylabel(ylabel)
     return figure
 
 
-def _draw(axes: Axes, heat: Heat, missing: str) -> None:
+def _draw(axes: Axes, heat: Heat, low: float, high: float, missing: str) -> None:
     values = np.ma.masked_invalid(np.asarray(heat.values, dtype=float))
-    low, high = heat.limits or _limits(values)
     colours = plt.colormaps[MAP].with_extremes(bad=GAP)
     axes.imshow(values, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
     axes.set_title(heat.title, loc="left")
@@ -84,18 +82,21 @@ def _draw(axes: Axes, heat: Heat, missing: str) -> None:
             step = max(1, count // 5)
             axis.set_ticks(range(step - 1, count, step), [str(n + 1) for n in range(step - 1, count, step)])
         else:
-            axis.set_ticks(range(count), names)
+            axis.set_ticks(range(count), names, fontsize=10)
         axis.set_tick_params(length=0)
     if values.mask.all():
         note(axes, missing)
+        return
     for (i, j), value in np.ndenumerate(values.filled(np.nan)):
         if heat.text is not None:
             dark = not np.isnan(value) and value < (low + high) / 2
             axes.text(j, i, heat.text[i][j], ha="center", va="center", color="white" if dark else "black")
 
 
-def _limits(values: np.ma.MaskedArray) -> tuple[float, float]:
-    if values.mask.all():
+def _limits(parts: Sequence[np.ndarray]) -> tuple[float, float]:
+    values = np.concatenate([np.ravel(part) for part in parts])
+    values = values[~np.isnan(values)]
+    if not len(values):
         return 0.0, 1.0
     low, high = float(values.min()), float(values.max())
     return (low, high) if low < high else (low - 0.5, high + 0.5)

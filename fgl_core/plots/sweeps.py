@@ -65,6 +65,8 @@ def sweep_lines(
 
 
 def _remarks(axes: Axes, rows: pd.DataFrame, parameter: str, colour: str) -> None:
+    if (rows["n"] == 0).any() or (rows["diverged"] > 0).any():
+        axes.margins(y=0.25)  # room for the words
     place = axes.get_xaxis_transform()  # x in data, y in parts of the axis
     for _, row in rows.iterrows():
         words = []

@@ -14,7 +14,7 @@ from fgl_core.study.tables import LEVEL, OWN, Label, cells, paired
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
-VERDICTS = ("clearly better", "clearly worse", "alike", "cannot tell", "missing")
+VERDICTS = ("clearly better", "clearly worse", "alike", "undecided", "missing")
 
 
 def contrasts(
@@ -52,8 +52,8 @@ def contrasts(
                 found[dataset, clients, second].values(results),
             ),
         }
-        for contrast, (first, second) in pairs.items()
         for dataset, clients in dict.fromkeys(key[:2] for key in found)
+        for contrast, (first, second) in pairs.items()
         if (dataset, clients, first) in found and (dataset, clients, second) in found
     ]
     columns = ["dataset", "clients", "method", "name", "measure", *paired({}, {})]
@@ -105,12 +105,13 @@ def answer(frame: pd.DataFrame, method: str, profile: str) -> str:
     counted = verdict_counts(rows).sum()
     seen = int(len(rows) - counted["missing"])
     if not seen:
-        return f"**{method}**: no pair of runs yet, so nothing can be said."
+        return f"**{method}**: fewer than two pairs of runs, so nothing can be said yet."
     parts = [f"{counted[verdict]} {verdict}" for verdict in VERDICTS[:4] if counted[verdict]]
     rest = f"; {counted['missing']} more without runs" if counted["missing"] else ""
     mean = 100 * rows["difference"].mean()
     hint = "" if profile in ("paper", "power") else f" Profile {profile}: a hint, not a verdict."
-    return f"**{method}**: on average {mean:+.1f} points. Of {seen} cells, {', '.join(parts)}{rest}.{hint}"
+    number = "1 cell" if seen == 1 else f"{seen} cells"
+    return f"**{method}**: on average {mean:+.1f} points. {number}: {', '.join(parts)}{rest}.{hint}"
 
 
 def _verdict(row: pd.Series) -> str:
@@ -118,4 +119,4 @@ def _verdict(row: pd.Series) -> str:
         return "missing"
     if row["p_holm"] < LEVEL:
         return "clearly better" if row["difference"] > 0 else "clearly worse"
-    return "alike" if row["alike"] else "cannot tell"
+    return "alike" if row["alike"] else "undecided"

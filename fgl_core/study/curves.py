@@ -102,7 +102,7 @@ def steadiness(frame: pd.DataFrame) -> pd.DataFrame:
     rows = []
     for (dataset, clients, method), part in frame.groupby([*PLACE, "method"], sort=False):
         changes = [
-            run.sort_values("round")["value"].iloc[len(run) // 2 :].diff().abs().mean()
+            run.sort_values("round")["value"].iloc[(len(run) - 1) // 2 :].diff().abs().mean()
             for _, run in part.groupby("seed")
         ]
         change = float(np.mean(changes))

@@ -36,7 +36,7 @@ def fig1(profile: str) -> list[RunSpec]:
     scale = replace(SCALES[profile], clients=(5,) if smoke else (20,))
     common = {"task": "heterogeneity"}
     alone = {"method": "local", "rounds": 1, "local_epochs": 10 if smoke else 100}
-    together = {"every": 2 if smoke else 10}
+    together = {"every": 1 if smoke else 10}
     return grid(
         scale,
         [common | alone, *(common | together | {"method": name} for name in ("fedavg", "fgssl"))],

@@ -13,6 +13,7 @@ from fgl_core.methods import METHODS
 from fgl_core.study.results import Results
 from fgl_core.study.statistics import mean_std
 from fgl_core.study.store import Record
+from fgl_core.study.tables import paired
 
 
 @dataclass(frozen=True)
@@ -87,6 +88,31 @@ def similarity_curves(records: Iterable[Record]) -> pd.DataFrame:
         for at, value in zip(seen["rounds"], seen["mean_cka"], strict=True)
     ]
     return pd.DataFrame(rows, columns=["dataset", "clients", "method", "name", "seed", "round", "value"])
+
+
+def similarity_contrast(frame: pd.DataFrame, method: str, baseline: str) -> pd.DataFrame:
+    """Mean CKA of two methods in the last observed round, and their difference seed by seed.
+
+    Args:
+        frame: from :func:`similarity_curves`.
+        method, baseline: labels in it.
+
+    Returns:
+        One row per dataset and number of clients: dataset, clients, the mean of either method, and the
+        columns of :func:`fgl_core.study.tables.paired`.
+    """
+    rows = []
+    for (dataset, clients), part in frame.groupby(["dataset", "clients"], sort=False):
+        last = part.sort_values("round").groupby(["method", "seed"])["value"].last()
+        first, second = (_by_seed(last, label) for label in (method, baseline))
+        means = {method: mean_std(list(first.values()))[0], baseline: mean_std(list(second.values()))[0]}
+        rows.append({"dataset": dataset, "clients": clients, **means, **paired(first, second)})
+    columns = ["dataset", "clients", method, baseline, *paired({}, {})]
+    return pd.DataFrame(rows, columns=columns)
+
+
+def _by_seed(values: pd.Series, label: str) -> dict[int, float]:
+    return values.loc[label].to_dict() if label in values.index.get_level_values("method") else {}
 
 
 def _measured(record: Record) -> bool:

@@ -202,11 +202,14 @@ def missing_table(results: Results, label: Label | None = None) -> pd.DataFrame:
 
 
 def settings_table(results: Results) -> pd.DataFrame:
-    """Every field of the runs beside dataset, clients and method, with the values it takes; seeds too."""
+    """Every field of the runs beside dataset and clients with the values it takes; methods' own below."""
     values: dict[str, dict[str, None]] = {}
     for spec in results.specs:
         for name, value in {**_common(spec), "seed": spec.seed}.items():
             values.setdefault(name, {})[str(value)] = None
+    for spec in results.specs:
+        for name, value in spec.method.model_dump(exclude={"name"}).items():
+            values.setdefault(f"{METHODS[spec.method.name].title}: {name}", {})[str(value)] = None
     rows = {name.replace("_", " "): ", ".join(taken) for name, taken in values.items()}
     return pd.DataFrame({"value": rows}).rename_axis("setting")
 
