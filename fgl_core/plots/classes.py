@@ -34,7 +34,7 @@ def class_bars(counts: Sequence[Sequence[int]], names: Sequence[str] | None = No
     )
     for client, axes in enumerate(panels[:, 0]):
         axes.bar(range(table.shape[1]), table[client], color=COLOURS[0])
-        axes.set_ylabel(f"client {client + 1}", rotation=0, ha="right", va="center")
+        axes.set_ylabel(f"client {client + 1}", rotation=0, ha="right", va="center", labelpad=12)
         axes.set_xticks(range(table.shape[1]), names or range(table.shape[1]))
         grid(axes, "y")
     panels[-1, 0].set_xlabel("Class")
