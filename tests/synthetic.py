@@ -39,13 +39,43 @@ def synthetic_record(
         "reason": None,
         "partition": {
             "hash": "0" * 64,
-            "clients": [{"nodes": 10, "edges": 9, "train": 6, "val": 2, "test": 2}] * spec.clients,
+            "clients": [_client(number) for number in range(spec.clients)],
             "edges_lost": 3,
+            "edges_lost_share": 0.25,
+            "label_skew": 0.2,
+            "size_skew": 0.0,
         },
         "curves": curves,
         "best": last,
         "last": last,
+        **({"heterogeneity": _pairs(spec, test)} if spec.task == "heterogeneity" else {}),
         "bytes": {way: {"model": [3_694_900 * spec.clients] * rounds} for way in ("up", "down")},
         "timing": {"seconds": 2.0, "seconds_per_round": round(2.0 / rounds, 4)},
         "environment": {"versions": {}, "cpu": "", "commit": "abcdef123456", "date": date, "engine": "fast"},
+    }
+
+
+def _client(number: int) -> dict[str, Any]:
+    """Ten nodes of two classes: seven of the first at even clients, eight of the second at odd ones."""
+    counts = [2, 8] if number % 2 else [7, 3]
+    return {
+        "nodes": 10,
+        "edges": 9,
+        "train": 6,
+        "val": 2,
+        "test": 2,
+        "classes": 2,
+        "class_counts": counts,
+    }
+
+
+def _pairs(spec: RunSpec, likeness: float) -> dict[str, Any]:
+    """All models equally alike, all graphs 0.2 apart."""
+    clients = range(spec.clients)
+    rounds = sorted({*range(spec.every, spec.rounds + 1, spec.every), spec.rounds})
+    return {
+        "rounds": rounds,
+        "mean_cka": [likeness] * len(rounds),
+        "cka": [[1.0 if i == j else likeness for j in clients] for i in clients],
+        "js_distance": [[0.0 if i == j else 0.2 for j in clients] for i in clients],
     }
