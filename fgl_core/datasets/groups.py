@@ -71,6 +71,11 @@ def domain(name: str) -> str:
     raise unknown("dataset for graph classification", name, GRAPH_DATASETS)
 
 
+def registry_name(name: str) -> str:
+    """The entry of the registry that holds a set's graphs: the sets of two digits are part of one."""
+    return "digits-graphs" if name in DOMAINS["digits"] else name
+
+
 def load_graph_dataset(
     name: str, *, attributes: bool = False, progress: Progress | None = None
 ) -> GraphDataset:

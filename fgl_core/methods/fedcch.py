@@ -41,7 +41,9 @@ class FedCCH(FedAvg):
         "hierarchical: stated, section 5.2; average linkage: decided",
     )
     clusters: int | None = parameter(None, "number of clusters; none: by silhouette", "decided", ge=1)
-    every: int = parameter(1, "rounds from one clustering to the next; 0: only in the first", "decided", ge=0)
+    cluster_every: int = parameter(
+        1, "rounds from one clustering to the next; 0: only in the first", "decided", ge=0
+    )
     unit_order: int = parameter(
         0, "0 leaves the 64 units in their order in the image; other numbers shuffle them", "decided", ge=0
     )
@@ -68,7 +70,7 @@ class FedCCH(FedAvg):
 
     def aggregate(self, server: Server, updates: list[Update]) -> None:
         """Cluster the clients where it is due; every cluster gets its weighted mean (eq. 13)."""
-        due = server.round == 1 or (self.every and (server.round - 1) % self.every == 0)
+        due = server.round == 1 or (self.cluster_every and (server.round - 1) % self.cluster_every == 0)
         if due:
             server.state["labels"] = self.cluster(server, updates)
         labels = server.state["labels"]
@@ -78,6 +80,11 @@ class FedCCH(FedAvg):
             for update in members:
                 server.outbox[update.client] = mean
         server.notes["clusters"] = labels.tolist()
+        if "signature" in updates[0].report:
+            # often at first, then seldom, so that a record of many clients stays small
+            noted = server.round <= 10 or server.round % 10 == 0
+            hexadecimal = [update.report["signature"].tobytes().hex() for update in updates]
+            server.notes["signatures"] = hexadecimal if noted else None
 
     def cluster(self, server: Server, updates: list[Update]) -> np.ndarray:
         """Each client's cluster, int64 [m], from what the clients reported."""
@@ -89,7 +96,6 @@ class FedCCH(FedAvg):
             similarity = cosine_similarity([update.report["representation"] for update in updates])
         else:
             packed = np.stack([update.report["signature"] for update in updates])
-            server.notes["signatures"] = [row.tobytes().hex() for row in packed]
             similarity = hash_similarity(np.unpackbits(packed, axis=1))
         algorithm = "average" if self.clustering == "random" else self.clustering
         rng = server.streams.numpy("clusters", server.round)

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
+from fgl_core.datasets.groups import registry_name
 from fgl_core.errors import InputError
 from fgl_core.study.spec import GraphSpec, RunSpec
 from fgl_core.study.store import FORMAT, Record, check_writable, write_record
@@ -121,8 +122,10 @@ class Costs:
 
 
 def datasets_of(spec: RunSpec) -> tuple[str, ...]:
-    """The datasets that a run opens."""
-    return spec.datasets if isinstance(spec, GraphSpec) else (spec.dataset,)
+    """The datasets that a run opens, as the registry names them."""
+    if isinstance(spec, GraphSpec):
+        return tuple(dict.fromkeys(registry_name(name) for name in spec.datasets))
+    return (spec.dataset,)
 
 
 def run_recorded(spec: RunSpec, folder: Path) -> Outcome:
