@@ -1,17 +1,15 @@
 """The notebooks: how they are stored, and that each shows what it is for and heeds its parameters."""
 
 import ast
-from pathlib import Path
 
 import nbformat
-import papermill
 import pytest
+from executed import NOTEBOOKS, run
 from synthetic import synthetic_record
 
 from fgl_core.study.catalogue import study_specs
 from fgl_core.study.store import Store, write_record
 
-NOTEBOOKS = Path(__file__).parents[1] / "notebooks"
 PATHS = sorted(NOTEBOOKS.rglob("*.ipynb"))
 ACCURACY = {"local": 0.70, "fedavg": 0.80, "fgssl": 0.85}
 
@@ -42,26 +40,6 @@ def test_short_cells_and_described_figures(stored):
         if "mystnb" in cell.metadata:
             about = cell.metadata.mystnb
             assert about.figure.name and about.figure.caption and about.image.alt
-
-
-def run(name, tmp_path, **parameters):
-    """Execute a notebook in its own folder; return what its cells show, as text, and its pictures."""
-    path = NOTEBOOKS / name
-    executed = papermill.execute_notebook(
-        path,
-        tmp_path / path.name,
-        parameters=parameters,
-        kernel_name="python3",
-        cwd=path.parent,
-        progress_bar=False,
-        execution_timeout=600,
-    )
-    outputs = [output for cell in executed.cells for output in cell.get("outputs", [])]
-    shown = [output.text for output in outputs if output.output_type == "stream" and output.name == "stdout"]
-    data = [output.data for output in outputs if "data" in output]
-    shown += [entry.get("text/html") or entry.get("text/markdown") or entry["text/plain"] for entry in data]
-    assert not [output.text for output in outputs if output.get("name") == "stderr"]
-    return "\n".join(shown), [entry["image/png"] for entry in data if "image/png" in entry]
 
 
 @pytest.fixture

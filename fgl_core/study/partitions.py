@@ -65,6 +65,8 @@ def majority_shares(records: Iterable[Record]) -> pd.DataFrame:
     for record in filter(_counted, records):
         spec = record.spec
         counts = _counts(record) * _for_test(record)
+        if not counts.any():
+            continue
         shares = counts.sum(axis=0).max() / counts.sum(), counts.max(axis=1).sum() / counts.sum()
         rows.append((spec.dataset, spec.clients, spec.split, spec.seed, *map(float, shares)))
     return pd.DataFrame(rows, columns=["dataset", "clients", "split", "seed", "everyone", "own"])
