@@ -24,7 +24,6 @@ from fgl_core.models.neighgen import (
     nearest,
     reconstruction,
     repeated,
-    undirected,
 )
 from fgl_core.partition import Subgraph
 from fgl_core.streams import Streams
@@ -68,7 +67,7 @@ def neighgen_of(client: NodeClient, seed: int = 0, most: int = 5) -> NeighGen:
 
 def neighbours_of(graph: Graph) -> dict[int, set[int]]:
     found = {node: set() for node in range(graph.num_nodes)}
-    for u, v in undirected(graph).tolist():
+    for u, v in graph.undirected_edges.tolist():
         found[u].add(v)
         found[v].add(u)
     return found

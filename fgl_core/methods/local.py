@@ -21,6 +21,7 @@ class Local(FedAvg):
     name: Literal["local"] = "local"
 
     def travels(self, model: torch.nn.Module) -> list[str]:
+        """Nothing."""
         return []
 
     def aggregate(self, server: Server, updates: list[Update]) -> None:

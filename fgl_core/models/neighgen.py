@@ -175,7 +175,7 @@ class NeighGen(nn.Module):
             return graph
         generated = self.features(embeddings[owner] + gaussian(len(owner), embeddings, noise))
         x = sp.vstack([graph.features.matrix, sp.csr_array(generated.cpu().numpy())], format="csr")
-        edges = np.concatenate([undirected(graph), appended(graph, owner)])
+        edges = np.concatenate([graph.undirected_edges, appended(graph, owner)])
         return Graph.from_arrays(x, edges, dtype=graph.dtype, device=graph.device)
 
 
@@ -197,13 +197,6 @@ def repeated(counts: Tensor) -> Tensor:
     return torch.repeat_interleave(torch.arange(len(counts), device=counts.device), counts)
 
 
-def undirected(graph: Graph) -> np.ndarray:
-    """A graph's edges, each once as u < v, int64 [e, 2]."""
-    target, source = graph.neighbours
-    once = target < source
-    return torch.stack([target[once], source[once]], dim=1).cpu().numpy()
-
-
 def appended(graph: Graph, owner: Tensor) -> np.ndarray:
     """Edges from each owner to the node appended for it, int64 [r, 2]."""
     new = torch.arange(len(owner), device=owner.device) + graph.num_nodes
@@ -212,7 +205,7 @@ def appended(graph: Graph, owner: Tensor) -> np.ndarray:
 
 def mended_adjacency(graph: Graph, owner: Tensor) -> Adjacency:
     """The graph's adjacency with one new neighbour for each entry of ``owner``."""
-    edges = np.concatenate([undirected(graph), appended(graph, owner)])
+    edges = np.concatenate([graph.undirected_edges, appended(graph, owner)])
     return Adjacency.from_edges(edges, graph.num_nodes + len(owner), graph.device)
 
 

@@ -6,13 +6,12 @@ kind of figure.
 
 from fgl_core.plots.classes import class_bars, class_panels
 from fgl_core.plots.curves import accuracy_per_round, per_round
-from fgl_core.plots.dots import accuracy_dots, difference_dots
+from fgl_core.plots.dots import difference_dots
 from fgl_core.plots.heat import Heat, heat_maps
 from fgl_core.plots.sweeps import sweep_lines
 
 __all__ = [
     "Heat",
-    "accuracy_dots",
     "accuracy_per_round",
     "class_bars",
     "class_panels",

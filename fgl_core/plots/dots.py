@@ -1,4 +1,4 @@
-"""One dot per cell of a table, with its spread or interval."""
+"""One dot per cell of a table, with its interval."""
 
 from __future__ import annotations
 
@@ -14,17 +14,6 @@ from matplotlib.figure import Figure
 from fgl_core.plots.style import COLOURS, MARKERS, WIDTH, grid, styled
 
 
-def accuracy_dots(frame: pd.DataFrame) -> Figure:
-    """Test accuracy by method: a dot for the mean over seeds, a bar one standard deviation each way.
-
-    Args:
-        frame: from :func:`fgl_core.study.tables.comparison`.
-    """
-    spread = frame["std"].fillna(0)
-    drawn = frame.assign(at=frame["mean"], left=frame["mean"] - spread, right=frame["mean"] + spread)
-    return _dots(drawn, "Test accuracy in %", missing=frame["n"] == 0)
-
-
 def difference_dots(frame: pd.DataFrame, baseline: str | None = "FedAvg") -> Figure:
     """Paired difference to the baseline by method, with its 95 % interval; a line marks no difference.
 
@@ -38,11 +27,11 @@ def difference_dots(frame: pd.DataFrame, baseline: str | None = "FedAvg") -> Fig
     rows = frame[(frame["method"] != baseline) & (frame["measure"] == "test_accuracy")]
     drawn = rows.assign(at=rows["difference"], left=rows["low"], right=rows["high"])
     label = f"Difference to {baseline} in points" if baseline else "Difference in points"
-    return _dots(drawn, label, missing=rows["pairs"] == 0, zero=True)
+    return _dots(drawn, label, missing=rows["pairs"] == 0)
 
 
 @styled()
-def _dots(frame: pd.DataFrame, label: str, missing: pd.Series, zero: bool = False) -> Figure:
+def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
     """One panel per dataset, one line per method, one marker per number of clients."""
     datasets, methods = list(dict.fromkeys(frame["dataset"])), list(dict.fromkeys(frame["method"]))
     numbers = sorted(set(frame["clients"]))
@@ -52,8 +41,7 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series, zero: bool = Fals
         len(datasets), 1, figsize=(WIDTH, height), sharex=True, squeeze=False, layout="constrained"
     )
     for dataset, axes in zip(datasets, panels[:, 0], strict=True):
-        if zero:
-            axes.axvline(0, color="#767676", linewidth=1)
+        axes.axvline(0, color="#767676", linewidth=1)
         for position, (number, offset) in enumerate(zip(numbers, offsets, strict=True)):
             rows = frame[(frame["dataset"] == dataset) & (frame["clients"] == number)]
             heights = [methods.index(method) + offset for method in rows["method"]]

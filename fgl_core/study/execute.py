@@ -20,8 +20,7 @@ from fgl_core.study.heterogeneity import Heterogeneity
 from fgl_core.study.measures import best_round, columns, measure, selected
 from fgl_core.study.setup import set_up
 from fgl_core.study.spec import RunSpec
-
-FORMAT = 1
+from fgl_core.study.store import FORMAT
 
 
 def execute(
