@@ -11,7 +11,7 @@ from typing import Any
 
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS
-from fgl_core.study import fgssl
+from fgl_core.study import fedcch, fgssl
 from fgl_core.study.spec import RunSpec
 
 PROFILES = {
@@ -33,6 +33,11 @@ STUDIES: dict[str, Callable[[str], list[RunSpec]]] = {
     "fgssl-ladder": fgssl.ladder,
     "fgssl-protocols": fgssl.protocols,
     "fgssl-partitions": fgssl.partitions,
+    "fedcch-table1": fedcch.table1,
+    "fedcch-fig3": fedcch.fig3,
+    "fedcch-fig4": fedcch.fig4,
+    "fedcch-ladder": fedcch.ladder,
+    "fedcch-norms": fedcch.norms,
 }
 
 

@@ -1,0 +1,115 @@
+"""The studies of FedCCH: its table and figures, and how much of its gain is norm or clustering alone.
+
+Each is a function from a profile to its runs; the first line of its docstring is its title.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from itertools import product
+from typing import Any
+
+from fgl_core.study.grid import distinct
+from fgl_core.study.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Scale:
+    """What a profile changes in a graph-level study; seeds are 0 … ``seeds`` - 1."""
+
+    settings: tuple[str, ...]
+    seeds: int
+    rounds: int
+
+
+SIX = ("CHEM", "BIO-CHEM", "MIX", "BIO-SN-CV", "BIO-CV", "ALL")
+SCALES = {
+    "smoke": Scale(("digits-01,digits-23",), seeds=2, rounds=1),
+    "lite": Scale(SIX, seeds=2, rounds=20),
+    "paper": Scale(SIX, seeds=5, rounds=200),
+    "power": Scale(("CHEM", "BIO-CV"), seeds=20, rounds=200),
+}
+# the paper's plain baselines carry no norm, FedBN its own; our control is Local with PF
+ROWS: tuple[Mapping[str, Any], ...] = (
+    {"method": "local"},
+    {"method": "local", "norm": "pf"},
+    {"method": "fedavg"},
+    {"method": "fedavg", "norm": "pf"},
+    {"method": "fedprox"},
+    {"method": "fedprox", "norm": "pf"},
+    {"method": "fedbn"},
+    {"method": "fedstar"},
+    {"method": "gcfl"},
+    {"method": "fedcch", "norm": "none"},
+    {"method": "fedcch", "norm": "pf"},
+)
+
+
+def table1(profile: str) -> list[RunSpec]:
+    """FedCCH, Table 1: accuracy of eleven methods in six settings, and the gain over training alone."""
+    return grid(SCALES[profile], ROWS)
+
+
+def fig3(profile: str) -> list[RunSpec]:
+    """FedCCH, Fig. 3: accuracy after each round, without other methods' normalisation."""
+    plain = ("fedavg", "fedprox", "fedstar", "gcfl", "fedcch")
+    kept = (
+        row
+        for row in ROWS
+        if row["method"] in plain and (row.get("norm") != "pf" or row["method"] == "fedcch")
+    )
+    scale = SCALES[profile]
+    return grid(replace(scale, settings=scale.settings[:4]), kept)
+
+
+def fig4(profile: str) -> list[RunSpec]:
+    """FedCCH, Fig. 4: hash against plain cosine similarity, and PF kept against PF shared."""
+    return grid(
+        SCALES[profile],
+        (
+            {"method": "fedcch"},
+            {"method": {"name": "fedcch", "signature": "cosine"}},
+            {"method": "fedcch", "share_norm": True},
+        ),
+    )
+
+
+def ladder(profile: str) -> list[RunSpec]:
+    """Ladder: from training alone to FedCCH: norm, averaging, clusters by chance, by domain, by hash."""
+    clustered = ("random", "domain", "average")
+    return grid(
+        SCALES[profile],
+        (
+            {"method": "local"},
+            {"method": "local", "norm": "pf"},
+            {"method": "fedavg", "norm": "pf"},
+            *({"method": {"name": "fedcch", "clustering": kind}} for kind in clustered),
+        ),
+    )
+
+
+def norms(profile: str) -> list[RunSpec]:
+    """Norms: every method without one, with batch normalisation and with PF, kept and shared."""
+    kinds = (("none", False), ("batch", False), ("batch", True), ("pf", False), ("pf", True))
+    return grid(
+        SCALES[profile],
+        (
+            {"method": name, "norm": norm, "share_norm": shared}
+            for name in ("local", "fedavg", "fedprox", "fedstar", "gcfl", "fedcch")
+            for norm, shared in kinds
+            if not (name == "local" and shared)  # nothing travels
+        ),
+    )
+
+
+def grid(scale: Scale, variants: Iterable[Mapping[str, Any]]) -> list[RunSpec]:
+    """Every setting × variant × seed, each distinct run once.
+
+    Args:
+        variants: what differs besides, as fields of a spec, the method included.
+    """
+    return distinct(
+        RunSpec.parse({"setting": setting, "rounds": scale.rounds, "seed": seed, **variant})
+        for setting, variant, seed in product(scale.settings, list(variants), range(scale.seeds))
+    )
