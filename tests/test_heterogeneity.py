@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 import torch
 
 from fgl_core.analysis.cka import pairwise_cka
 from fgl_core.datasets import load_node_dataset
+from fgl_core.errors import InputError
 from fgl_core.models.graph import Graph
 from fgl_core.study.execute import execute
 from fgl_core.study.setup import set_up
@@ -81,3 +83,9 @@ def test_undirected_edges_are_those_the_graph_was_built_from():
     dataset = load_node_dataset("karate")
     graph = Graph.from_arrays(dataset.x, dataset.edges, dtype=torch.float64)
     np.testing.assert_array_equal(np.unique(graph.undirected_edges, axis=0), np.unique(dataset.edges, axis=0))
+
+
+def test_one_client_has_nothing_to_be_compared_with():
+    for values in ({"clients": 1}, {"method": "global"}):
+        with pytest.raises(InputError, match=r"clients = 1: .* 2"):
+            RunSpec.parse({"task": "heterogeneity", "dataset": "karate", **values})

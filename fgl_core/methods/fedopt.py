@@ -19,6 +19,7 @@ class FedOpt(FedAvg):
 
     title: ClassVar[str] = "FedOpt"
     paper: ClassVar[str] = "reddi2021"
+    tasks: ClassVar[tuple[str, ...]] = ("node",)  # an Adam step could make running variances negative
 
     name: Literal["fedopt"] = "fedopt"
     server_optimizer: Literal["adam", "yogi", "adagrad", "sgd"] = parameter(

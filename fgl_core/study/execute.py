@@ -44,6 +44,7 @@ def execute(
     """
     started = time.perf_counter()
     setup = set_up(spec, getattr(torch, dtype))
+    ready = time.perf_counter()
     watch = Heterogeneity(spec, setup, getattr(torch, dtype)) if spec.task == "heterogeneity" else None
     rounds: list[dict[str, Any]] = []
     status, reason = "done", None
@@ -55,7 +56,7 @@ def execute(
                     on_round(measured, rounds[-1])
         except Divergence as error:
             status, reason = "diverged", str(error)
-    seconds = time.perf_counter() - started
+    ended = time.perf_counter()
     return {
         "format": FORMAT,
         "spec": spec.model_dump(mode="json"),
@@ -71,8 +72,9 @@ def execute(
         "notes": columns([values["notes"] for values in rounds]),
         **({"heterogeneity": watch.result()} if watch else {}),
         "timing": {
-            "seconds": round(seconds, 3),
-            "seconds_per_round": round(seconds / max(1, len(rounds)), 4),
+            "seconds": round(ended - started, 3),
+            "setup_seconds": round(ready - started, 3),
+            "seconds_per_round": round((ended - ready) / max(1, len(rounds)), 4),
         },
         "environment": _environment(engine, dtype),
     }
@@ -90,7 +92,17 @@ def _one_thread() -> Iterator[None]:
 
 
 def _environment(engine: str, dtype: str) -> dict[str, Any]:
-    names = ("numpy", "scipy", "torch", "torch-geometric", "python-louvain", "networkx")
+    names = (
+        "numpy",
+        "scipy",
+        "torch",
+        "torch-geometric",
+        "python-louvain",
+        "networkx",
+        "numba",
+        "scikit-learn",
+        "ImageHash",
+    )
     return {
         "versions": {"python": platform.python_version(), **{name: version(name) for name in names}},
         "cpu": _cpu(),

@@ -12,6 +12,7 @@ import torch
 from fgl_core.clients import Client, node_clients
 from fgl_core.datasets import load_node_dataset
 from fgl_core.datasets.groups import load_graph_dataset
+from fgl_core.errors import InputError
 from fgl_core.federation import LocalTraining, Round, federate
 from fgl_core.graph_clients import graph_clients, initial_models
 from fgl_core.graph_partition import hold_graphs, holding_statistics
@@ -70,7 +71,13 @@ def set_up(spec: RunSpec, dtype: torch.dtype = torch.float32) -> Setup:
     Raises:
         InputError: the data cannot be had, or cannot be split over so many clients.
     """
-    return _set_up_graphs(spec, dtype) if isinstance(spec, GraphSpec) else _set_up_nodes(spec, dtype)
+    setup = _set_up_graphs(spec, dtype) if isinstance(spec, GraphSpec) else _set_up_nodes(spec, dtype)
+    for part, use in (("val", "choose a round by"), ("test", "measure accuracy on")):
+        if not any(client[part] for client in setup.partition["clients"]):
+            raise InputError(
+                f"no client has {part} examples to {use}: take another split or a larger dataset"
+            )
+    return setup
 
 
 def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:

@@ -139,6 +139,7 @@ class HeterogeneitySpec(NodeSpec):
     """A run of node classification in which the clients' models and graphs are compared (FGSSL, Fig. 1)."""
 
     task: Literal["heterogeneity"] = "heterogeneity"
+    clients: int = Field(20, ge=2, le=10_000, description="number of clients M, at least two to compare")
     representation: Literal["output", "hidden"] = Field(
         "output", description="what is compared between models: logits, or the hidden layer"
     )

@@ -12,6 +12,8 @@ from math import inf, nan, sqrt
 
 import numpy as np
 
+ROUNDING = 2e-5  # records hold five digits: differences that vary by less are equal
+
 
 @dataclass(frozen=True)
 class Interval:
@@ -39,18 +41,17 @@ def mean_std(values: Sequence[float]) -> tuple[float, float]:
 def paired_interval(differences: Sequence[float], confidence: float = 0.95) -> Interval:
     """Student's t interval of the mean of paired differences, df = n - 1.
 
-    A percentile bootstrap of five values would cover about 83 %, not 95 %. With fewer than two values the
-    interval is the whole line.
+    A percentile bootstrap of five values would cover about 83 %, not 95 %. With fewer than two values, or
+    when all are equal (a small test set gives few distinct accuracies), nothing is known of the spread: the
+    interval is the whole line and there is no p-value.
     """
     from scipy.stats import t
 
     mean, std = mean_std(differences)
     n = len(differences)
-    if n < 2:
+    if n < 2 or std <= ROUNDING:
         return Interval(mean, -inf, inf, nan, n)
     error = std / sqrt(n)
-    if error == 0:  # all differences equal: the t statistic is 0/0 or infinite
-        return Interval(mean, mean, mean, 1.0 if mean == 0 else 0.0, n)
     half = float(t.ppf((1 + confidence) / 2, n - 1)) * error
     p = 2 * float(t.sf(abs(mean) / error, n - 1))
     return Interval(mean, mean - half, mean + half, p, n)
@@ -75,15 +76,14 @@ def detectable_difference(std: float, n: int, *, level: float = 0.05, power: flo
         n: number of pairs.
 
     Returns:
-        the difference in the unit of ``std``, from the noncentral t distribution; nan below two pairs.
+        the difference in the unit of ``std``, from the noncentral t distribution; nan below two pairs, or
+        when they show no spread.
     """
     from scipy.optimize import brentq
     from scipy.stats import nct, t
 
-    if n < 2 or np.isnan(std):
+    if n < 2 or np.isnan(std) or std <= ROUNDING:
         return nan
-    if std == 0:
-        return 0.0
     critical = float(t.ppf(1 - level / 2, n - 1))
 
     def shortfall(noncentrality: float) -> float:

@@ -119,6 +119,12 @@ class Record:
     def seconds(self) -> float | None:
         return self.data.get("timing", {}).get("seconds")
 
+    @property
+    def training_seconds(self) -> float | None:
+        """Wall time of the rounds alone, without loading and partitioning."""
+        each = self.data.get("timing", {}).get("seconds_per_round")
+        return None if each is None else each * self.spec.rounds
+
     def canonical(self) -> dict[str, Any]:
         """Everything that a rerun on the same machine repeats exactly."""
         return {key: value for key, value in self.data.items() if key not in VOLATILE}

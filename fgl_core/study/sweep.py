@@ -89,8 +89,8 @@ class Costs:
     def __init__(self, known: Iterable[Record] = ()) -> None:
         self._seconds: dict[tuple[Any, ...], list[float]] = {}
         for record in known:
-            if record.status == "done" and record.seconds:
-                self.learn(record.spec, record.seconds)
+            if record.status == "done" and record.training_seconds:
+                self.learn(record.spec, record.training_seconds)
 
     def learn(self, spec: RunSpec, seconds: float) -> None:
         """Take note that a run took so long."""
@@ -134,10 +134,11 @@ def run_recorded(spec: RunSpec, folder: Path) -> Outcome:
         from fgl_core.study.execute import execute
 
         record = execute(spec)
+        write_record(record, folder)
     except Exception as error:
         record = failed_record(spec, _reason(error))
-    write_record(record, folder)
-    seconds = record["timing"]["seconds"] if record["status"] == "done" else None
+        write_record(record, folder)
+    seconds = record["timing"]["seconds_per_round"] * spec.rounds if record["status"] == "done" else None
     return Outcome(spec, record["status"], record["reason"], seconds)
 
 

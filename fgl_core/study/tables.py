@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from math import isnan, nan
+from math import isfinite, isnan, nan
 from typing import TYPE_CHECKING, Any
 
 import pandas as pd
@@ -107,7 +107,8 @@ def cells(results: Results, *, label: Label | None = None, measure: str = OWN) -
     found = []
     for (dataset, clients, text), specs in grouped.items():
         method = specs[0].method.name
-        if METHODS[method].evaluates_everywhere:
+        # clients of graph classification have classes of their own: no model is asked about other clients
+        if METHODS[method].evaluates_everywhere and not isinstance(specs[0], GraphSpec):
             found.append(Cell(dataset, clients, f"{text}, own test nodes", method, measure, specs))
             if measure == OWN:
                 found.append(Cell(dataset, clients, f"{text}, all test nodes", method, EVERYWHERE, specs))
@@ -173,7 +174,7 @@ def paired(values: Mapping[int, float], reference: Mapping[int, float]) -> dict[
     """
     differences = [values[seed] - reference[seed] for seed in sorted(values.keys() & reference.keys())]
     interval, narrow = paired_interval(differences), paired_interval(differences, confidence=0.9)
-    several = len(differences) > 1
+    several = isfinite(interval.low)
     return {
         "difference": interval.mean,
         "low": interval.low if several else nan,
@@ -382,12 +383,13 @@ def _difference_text(row: pd.Series) -> str:
 
 def _wide(frame: pd.DataFrame, values: pd.Series, columns: str) -> pd.DataFrame:
     """Rows dataset and method, in the order of ``frame``; columns numbers of clients, or as they come."""
-    long = frame[["dataset", "method", columns]].assign(value=values)
-    wide = long.pivot(index=["dataset", "method"], columns=columns, values="value")
-    order = pd.MultiIndex.from_frame(long[["dataset", "method"]].drop_duplicates())
+    rows = [name for name in ("dataset", "method") if name != columns]
+    long = frame[[*rows, columns]].assign(value=values)
+    wide = long.pivot(index=rows, columns=columns, values="value")
+    order = pd.MultiIndex.from_frame(long[rows].drop_duplicates())
     across: Sequence[Any] = list(dict.fromkeys(long[columns]))
     if columns == "clients":
         across = sorted(across)
-    wide = wide.reindex(order)[across]
+    wide = wide.reindex(order if len(rows) > 1 else order.get_level_values(0))[across]
     wide.columns = [f"{value} clients" if columns == "clients" else str(value) for value in across]
     return wide
