@@ -170,7 +170,7 @@ def test_curves_frame_has_one_row_per_round(store):
 
 
 def test_the_automatic_profile(store, monkeypatch):
-    assert resolve_profile(STUDY, "auto", store) == "smoke"
+    assert resolve_profile(STUDY, "auto", store) == "lite"
     lite = study_specs(STUDY, "lite")
     fill(store, lite[:5], lambda spec: 0.8)
     assert resolve_profile(STUDY, "auto", store) == "lite"

@@ -152,7 +152,7 @@ def resolve_profile(study: str, profile: str, store: Store) -> str:
     """The profile meant by ``auto``; any other name stands for itself.
 
     The best profile is the more demanding one of which at least half the runs are recorded; if there is none,
-    the one recorded to the largest part; without any record, ``smoke``.
+    the one recorded to the largest part; without any record, ``lite``: what is missing is then real data.
     """
     if study not in STUDIES:
         raise unknown("study", study, STUDIES)
@@ -169,7 +169,7 @@ def resolve_profile(study: str, profile: str, store: Store) -> str:
         if shares[name] >= 0.5:
             return name
     best = max(shares, key=lambda name: shares[name])
-    return best if shares[best] > 0 else "smoke"
+    return best if shares[best] > 0 else "lite"
 
 
 def parse_only(filters: Iterable[str]) -> dict[str, list[str]]:
