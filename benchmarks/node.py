@@ -22,6 +22,7 @@ from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
 from statistics import median
+from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1]))
@@ -120,6 +121,21 @@ def machine() -> dict[str, str]:
     return {"cpu": cpu, "python": platform.python_version()} | {name: version(name) for name in packages}
 
 
+def write(rows: list[dict[str, Any]]) -> None:
+    """Write the rows; others in the file stay when they were measured on the same machine."""
+    kept = []
+    if RESULTS.exists():
+        before = json.loads(RESULTS.read_text())
+        measured = {(row["dataset"], row["method"]) for row in rows}
+        if before["machine"] == machine():
+            kept = [row for row in before["rows"] if (row["dataset"], row["method"]) not in measured]
+    order = [(name, method) for name in DATASETS for method in TARGETS]
+    rows = sorted([*kept, *rows], key=lambda row: order.index((row["dataset"], row["method"])))
+    RESULTS.parent.mkdir(exist_ok=True)
+    RESULTS.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
+    print(f"written to {RESULTS}")
+
+
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -151,9 +167,7 @@ def main() -> None:
             print(line, flush=True)
             rows.append(row)
     if options.engine == "fast" and not options.no_memory:
-        RESULTS.parent.mkdir(exist_ok=True)
-        RESULTS.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
-        print(f"written to {RESULTS}")
+        write(rows)
 
 
 if __name__ == "__main__":

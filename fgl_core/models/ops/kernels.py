@@ -22,8 +22,14 @@ except ImportError:
         return function
 else:
     AVAILABLE = True
-    # Sums may be reordered, for vector instructions; NaN and infinity keep their meaning.
-    _compiled = numba.njit(cache=True, nogil=True, fastmath={"reassoc", "contract", "arcp", "nsz"})
+
+    def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+        # Sums may be reordered, for vector instructions; NaN and infinity keep their meaning.
+        options = {"nogil": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
+        try:
+            return numba.njit(cache=True, **options)(function)
+        except RuntimeError:  # no folder to write the cache to: compile anew in every process
+            return numba.njit(**options)(function)
 
 
 def usable(tensor: Tensor) -> bool:
