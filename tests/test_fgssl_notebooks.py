@@ -31,16 +31,20 @@ def home(tmp_path, monkeypatch):
 
 
 def accuracy(spec):
-    """Known, and different for every variant: what its parameters add up to, and a point per seed."""
+    """What a variant's parameters add up to, and a point per seed.
+
+    Equal differences would tell nothing, so a seed also moves a hundredth of the value up, down, or not at
+    all; means stay what they are.
+    """
     method = spec.method
-    value = {"local": 0.70, "fedavg": 0.60, "fgssl": 0.64}.get(method.name, 0.62) + 0.01 * spec.seed
+    value = {"local": 0.70, "fedavg": 0.60, "fgssl": 0.64}.get(method.name, 0.62)
     value += 0.01 * (spec.local_epochs > 4) + 0.02 * (spec.split == "quota")
     value += 0.03 * (spec.evaluation == "global") - 0.05 * (spec.momentum == 0)
     if method.name == "fgssl":
         value += 0.02 * (method.lambda_c == 0) - 0.04 * (method.lambda_d == 0)
         value += -0.2 * (method.tau < 0.05) - 0.1 * (method.omega < 1)
         value += 0.05 * (method.local_view == method.global_view) - 0.03 * (method.denominator == "pairwise")
-    return round(value, 5)
+    return round(value * (1.01, 0.99, 1.0)[spec.seed] + 0.01 * spec.seed, 5)
 
 
 def fill(store, study, profile, specs, **changes):
@@ -51,18 +55,18 @@ def fill(store, study, profile, specs, **changes):
 SHOWN = {
     "fig1": ["turned: 1.000", "rounds looked at: 1, 2", "clearly more alike on: digits-knn"],
     # a climb over two rounds reaches the baseline's end in the second, if at all
-    "fig3": ["2 (2 of 2)", "FGSSL leads in 2 of 2 rounds", "FGSSL − FedOpt", "+4.0 [+4.0, +4.0]"],
+    "fig3": ["2 (2 of 2)", "FGSSL leads in 2 of 2 rounds", "FGSSL − FedOpt", "+4.0 ["],
     # neither 60.5, FNSC only 60.5, FGSD only 66.5, both 64.5
-    "table2": ["60.5 ± 0.7", "66.5 ± 0.7", "**FNSC only − FGSD only**: on average -6.0 points. 2 cells"],
-    "fig4": ["44.5 ± 0.7", "54.5 ± 0.7", "-20.0 [-20.0, -20.0]", "best minus worst", "No run diverged."],
+    "table2": ["60.5 ±", "66.5 ±", "**FNSC only − FGSD only**: on average -6.0 points. 2 cells"],
+    "fig4": ["44.5 ±", "54.5 ±", "-20.0 [", "best minus worst", "No run diverged."],
     # equal views 69.5, others 64.5, FedAvg 60.5
-    "table3": ["69.5 ± 0.7", "strong/weak − strong/strong", "-5.0 [-5.0, -5.0]", "weak", "0.3"],
+    "table3": ["69.5 ±", "strong/weak − strong/strong", "-5.0 [", "weak", "0.3"],
     "which-fgssl": [
         "**pairwise − all in the denominator**: on average -3.0",
         "their optimiser",
-        "55.5 ± 0.7",
+        "55.5 ±",
     ],
-    "protocols": ["stratified/union", "quota/global", "+2.0 [+2.0, +2.0]", "+3.0 [+3.0, +3.0]", "macro-F1"],
+    "protocols": ["stratified/union", "quota/global", "+2.0 [", "+3.0 [", "macro-F1"],
     "ladder": ["**global instead of local contrast**: on average -2.0", "and 12 with more epochs", "1.0×"],
     "partitions": ["25.0%", "66.7%", "80.0%", "digits-knn, seed 0"],
 }
@@ -77,7 +81,7 @@ def test_shows_what_it_is_for(home, tmp_path, monkeypatch, name):
     for expected in SHOWN[name]:
         assert expected.lower() in text.lower(), expected
     assert "Profile smoke" in text and f"fgl study run {STUDIES[name]} --profile smoke" in text
-    assert "missing (" not in text and "nan" not in text.lower().replace("dominant", "")
+    assert "missing (" not in text and "nan" not in text
     assert len(pictures) == FIGURES.get(name, 2)
 
 
