@@ -67,6 +67,12 @@ TORCH_FREE = (
     "fgl_core.study.spec",
     "fgl_core.study.store",
     "fgl_core.study.tables",
+    "fgl_core.study.contrasts",
+    "fgl_core.study.curves",
+    "fgl_core.study.partitions",
+    "fgl_core.study.similarity",
+    "fgl_core.study.sweeps",
+    "fgl_core.augment",
     "fgl_core.plots",
 )
 
