@@ -126,7 +126,7 @@ def test_the_cheapest_cell_comes_first_with_all_its_seeds():
         ("pubmed", 200, 1),
     ]
     slow_cora = synthetic_record(RunSpec.parse({"dataset": "cora", "seed": 9, "rounds": 2}))
-    slow_cora["timing"]["seconds"] = 1000.0
+    slow_cora["timing"]["seconds_per_round"] = 500.0
     learnt = Costs([Record.parse(slow_cora)])
     assert [spec.dataset for spec in sorted(runs, key=learnt.order)][-1] == "cora"
     assert learnt.seconds(runs[1]) == pytest.approx(1000 * 100)
@@ -135,7 +135,7 @@ def test_the_cheapest_cell_comes_first_with_all_its_seeds():
 def test_a_budget_starts_no_run_that_would_end_later(tmp_path):
     assert sweep(small(2), tmp_path, time_budget=-1.0) == []
     slow = synthetic_record(RunSpec.parse(SMALL | {"seed": 9}))
-    slow["timing"]["seconds"] = 3600.0
+    slow["timing"]["seconds_per_round"] = 3600.0
     outcomes = sweep(
         [*small(2), *specs({"dataset": "karate"})], tmp_path, time_budget=600, known=[Record.parse(slow)]
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Mapping
+from contextlib import ExitStack
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
@@ -83,16 +84,23 @@ def _spec_values(given: Mapping[str, Any]) -> dict[str, Any]:
 def _train(spec: RunSpec) -> dict[str, Any]:
     from tqdm import tqdm
 
-    watched = sys.stderr.isatty()
-    # into a file, nothing is drawn before the first round: an error stays a single line
-    delay = 0 if watched else 1e-6
-    with tqdm(total=spec.rounds, desc=_title(spec), unit="round", file=sys.stderr, delay=delay) as bar:
+    with ExitStack() as bars:
+
+        def draw() -> tqdm:
+            bar = tqdm(total=spec.rounds, desc=_title(spec), unit="round", file=sys.stderr)
+            return bars.enter_context(bar)
+
+        # into a file, nothing is drawn before the first round: an error stays a single line
+        bar = draw() if sys.stderr.isatty() else None
         from fgl_core.study.execute import execute  # imports torch: the bar is seen while it loads
 
-        if watched:
+        if bar is not None:
             bar.reset()  # the time left is judged by rounds alone
 
         def advance(measured: Round, values: Mapping[str, Any]) -> None:
+            nonlocal bar
+            if bar is None:
+                bar = draw()
             curves = values["curves"]
             bar.set_postfix(
                 loss=f"{curves['loss']:.3f}",
@@ -105,7 +113,8 @@ def _train(spec: RunSpec) -> dict[str, Any]:
         try:
             return execute(spec, on_round=advance)
         except InputError:
-            bar.leave = False  # nothing was trained: the message stands alone
+            if bar is not None:
+                bar.leave = False  # nothing was trained: the message stands alone
             raise
 
 
