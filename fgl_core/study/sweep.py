@@ -14,7 +14,7 @@ import time
 import traceback
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
@@ -74,8 +74,11 @@ def sweep(
     _fetch({name for spec in waiting for name in datasets_of(spec)})
     deadline = None if time_budget is None else time.monotonic() + time_budget
     outcomes: list[Outcome] = []
-    with _terminable(), _Bar(waiting, costs, jobs, progress) as bar:
-        for outcome in _execute_all(waiting, folder, jobs, deadline, costs):
+    runs = closing(_execute_all(waiting, folder, jobs, deadline, costs))
+    with _terminable() as stopped, _Bar(waiting, costs, jobs, progress) as bar, runs as ended:
+        for outcome in ended:
+            if stopped.is_set():  # the interrupt was raised inside a callback, which swallowed it
+                raise KeyboardInterrupt
             outcomes.append(outcome)
             if outcome.seconds:
                 costs.learn(outcome.spec, outcome.seconds)
@@ -254,16 +257,26 @@ def _end_with(parent: int) -> None:
 
 
 @contextmanager
-def _terminable() -> Iterator[None]:
-    """Within it, SIGTERM is handled like Ctrl-C: workers are ended, finished runs are kept."""
+def _terminable() -> Iterator[threading.Event]:
+    """Within it, SIGTERM and Ctrl-C stop the sweep: workers are ended, finished runs are kept.
+
+    The event is set once one of them has come.
+    """
+    stopped = threading.Event()
     if threading.current_thread() is not threading.main_thread():
-        yield
+        yield stopped
         return
-    before = signal.signal(signal.SIGTERM, signal.default_int_handler)
+
+    def stop(number: int, frame: object) -> None:
+        stopped.set()
+        raise KeyboardInterrupt
+
+    before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield
+        yield stopped
     finally:
-        signal.signal(signal.SIGTERM, before)
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 def _fetch(datasets: set[str]) -> None:
