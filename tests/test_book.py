@@ -46,6 +46,8 @@ def test_no_page_leaves_maths_unset_asks_elsewhere_or_overflows_a_phone(browser:
     )
     problems = []
     for page in PAGES:
+        if 'http-equiv="Refresh"' in (HTML / page).read_text(encoding="utf-8"):
+            continue  # it sends the reader on at once, in the middle of what is asked here
         browser.requested.clear()
         browser.open((HTML / page).as_uri())
         elsewhere = [url for url in browser.requested if not url.startswith(("file:", "data:", "blob:"))]
