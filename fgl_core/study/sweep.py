@@ -25,6 +25,8 @@ from fgl_core.study.spec import GraphSpec, RunSpec
 from fgl_core.study.store import FORMAT, Record, check_writable, write_record
 
 PARENT_CHECK = 1.0  # seconds between a worker's looks at whether the sweep that started it still lives
+# what loky's clean-up process says of semaphores that killed workers held: it removes them, users need not know
+QUIET = "ignore:resource_tracker"
 # seconds per local epoch on one core, roughly; only the order of cells that were never timed depends on it
 GUESS = {"karate": 0.005, "digits-knn": 0.02, "cora": 0.03, "citeseer": 0.04, "pubmed": 0.2}
 
@@ -221,6 +223,8 @@ def _parallel(specs: Iterable[RunSpec], folder: Path, jobs: int) -> Iterator[Out
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky import get_reusable_executor
 
+    filters = os.environ.get("PYTHONWARNINGS", "").split(",")
+    os.environ["PYTHONWARNINGS"] = ",".join(dict.fromkeys(filter(None, [*filters, QUIET])))
     with parallel_config(backend="loky", inner_max_num_threads=1):
         # runs are handed out one by one: what has not begun when the budget ends is never started
         pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)
