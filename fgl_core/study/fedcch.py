@@ -66,7 +66,7 @@ def fig3(profile: str) -> list[RunSpec]:
 def fig4(profile: str) -> list[RunSpec]:
     """FedCCH, Fig. 4: hash against plain cosine similarity, and PF kept against PF shared."""
     return grid(
-        SCALES[profile],
+        _ablation(profile),
         (
             {"method": "fedcch"},
             {"method": {"name": "fedcch", "signature": "cosine"}},
@@ -79,7 +79,7 @@ def ladder(profile: str) -> list[RunSpec]:
     """Ladder: from training alone to FedCCH: norm, averaging, clusters by chance, by domain, by hash."""
     clustered = ("random", "domain", "average")
     return grid(
-        SCALES[profile],
+        _ablation(profile),
         (
             {"method": "local"},
             {"method": "local", "norm": "pf"},
@@ -92,15 +92,21 @@ def ladder(profile: str) -> list[RunSpec]:
 def norms(profile: str) -> list[RunSpec]:
     """Norms: every method without one, with batch normalisation and with PF, kept and shared."""
     kinds = (("none", False), ("batch", False), ("batch", True), ("pf", False), ("pf", True))
-    return grid(
-        SCALES[profile],
-        (
-            {"method": name, "norm": norm, "share_norm": shared}
-            for name in ("local", "fedavg", "fedprox", "fedstar", "gcfl", "fedcch")
-            for norm, shared in kinds
-            if not (name == "local" and shared)  # nothing travels
-        ),
+    smoke = ("local", "fedavg", "fedcch")
+    names = smoke if profile == "smoke" else ("local", "fedavg", "fedprox", "fedstar", "gcfl", "fedcch")
+    every = (
+        {"method": name, "norm": norm, "share_norm": shared}
+        for name in names
+        for norm, shared in kinds
+        if not (name == "local" and shared)  # nothing travels
     )
+    return grid(_ablation(profile), [*every, {"method": "fedbn"}])  # which is batch kept local, to compare
+
+
+def _ablation(profile: str) -> Scale:
+    """A study of parts; in ``lite`` only of the two settings that cost least, as its variants are many."""
+    scale = SCALES[profile]
+    return replace(scale, settings=("CHEM", "BIO-CV")) if profile == "lite" else scale
 
 
 def grid(scale: Scale, variants: Iterable[Mapping[str, Any]]) -> list[RunSpec]:
