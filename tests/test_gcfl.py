@@ -12,6 +12,10 @@ from fgl_core.federation import Server, Update
 from fgl_core.methods import METHODS
 from fgl_core.methods.gcfl import minimum_cut, time_warping
 from fgl_core.streams import Streams
+from fgl_core.study.catalogue import study_specs
+from fgl_core.study.results import Results
+from fgl_core.study.spec import RunSpec
+from fgl_core.study.tables import placed_runs
 
 
 def vector_updates(vectors, weights=None, reports=None):
@@ -122,3 +126,25 @@ def test_minimum_cut_is_the_smallest_of_all():
         assert cut(found) == pytest.approx(smallest)
     # nothing in common at all
     assert [len(part) for part in minimum_cut([0, 1, 2], np.zeros((3, 3)))] in ([1, 2], [2, 1])
+
+
+def test_studies_take_the_thresholds_of_each_setting():
+    for study in ("fedcch-table1", "fedcch-norms"):
+        found = {
+            (spec.setting, spec.method.epsilon_1, spec.method.epsilon_2)
+            for spec in study_specs(study, "paper", {"method": ["gcfl"]})
+        }
+        mixed = {(setting, 0.08, 0.4) for setting in ("MIX", "BIO-SN-CV", "BIO-CV", "ALL")}
+        assert found == {("CHEM", 0.07, 0.28), ("BIO-CHEM", 0.07, 0.35)} | mixed
+    # those of CHEM are the defaults: naming them makes no other run
+    (spec,) = study_specs("fedcch-table1", "lite", {"method": ["gcfl"], "setting": ["CHEM"], "seed": [0]})
+    plain = {"setting": "CHEM", "method": "gcfl", "rounds": 20}
+    assert spec.digest == RunSpec.parse(plain).digest
+
+
+def test_thresholds_that_follow_from_the_setting_are_no_part_of_a_name():
+    specs = study_specs("fedcch-table1", "lite", {"method": ["gcfl"]})
+    assert {label for _, label, _ in placed_runs(Results("", "lite", specs, {}))} == {"GCFL"}
+    other = RunSpec.parse({"setting": "MIX", "method": {"name": "gcfl", "epsilon_1": 0.5}, "rounds": 20})
+    named = {label for _, label, _ in placed_runs(Results("", "lite", [*specs, other], {}))}
+    assert "GCFL, epsilon 1 0.5" in named

@@ -99,6 +99,15 @@ def test_pf_stays_local_unless_shared():
         assert torch.equal(local[0][key], local[1][key])
 
 
+def test_gcfl_is_fedavg_until_its_warm_up_ends():
+    clients, always = members(), {"epsilon_1": 1e9, "epsilon_2": 0.0}
+    _, fedavg = trained("fedavg", clients)
+    _, waiting = trained("gcfl", clients, options=always | {"warm_up": 3})
+    assert_same(waiting, fedavg)
+    _, cut = trained("gcfl", clients, options=always | {"warm_up": 1})
+    assert not torch.allclose(cut[0]["convs.0.mlp.0.weight"], fedavg[0]["convs.0.mlp.0.weight"])
+
+
 @pytest.mark.parametrize("share_norm", [False, True])
 def test_fedbn_keeps_norms_and_their_buffers_local(share_norm):
     clients = members()

@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from fgl_core.methods.gcfl import THRESHOLDS
 from fgl_core.study.grid import distinct
 from fgl_core.study.spec import RunSpec
 
@@ -110,12 +111,19 @@ def _ablation(profile: str) -> Scale:
 
 
 def grid(scale: Scale, variants: Iterable[Mapping[str, Any]]) -> list[RunSpec]:
-    """Every setting × variant × seed, each distinct run once.
+    """Every setting × variant × seed, each distinct run once; GCFL with the thresholds of the setting.
 
     Args:
         variants: what differs besides, as fields of a spec, the method included.
     """
     return distinct(
-        RunSpec.parse({"setting": setting, "rounds": scale.rounds, "seed": seed, **variant})
+        RunSpec.parse({"setting": setting, "rounds": scale.rounds, "seed": seed, **_placed(variant, setting)})
         for setting, variant, seed in product(scale.settings, list(variants), range(scale.seeds))
     )
+
+
+def _placed(variant: Mapping[str, Any], setting: str) -> Mapping[str, Any]:
+    if variant["method"] not in ("gcfl", "gcfl+") or setting not in THRESHOLDS:
+        return variant
+    first, second = THRESHOLDS[setting]
+    return {**variant, "method": {"name": variant["method"], "epsilon_1": first, "epsilon_2": second}}

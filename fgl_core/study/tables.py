@@ -294,19 +294,21 @@ def placed_runs(results: Results, label: Label | None = None) -> Iterator[tuple[
 
 
 def _labels(specs: list[RunSpec]) -> dict[str, str]:
-    """The method's title, and each value that tells its runs apart unless it is the default."""
+    """The method's title, and each value that tells its runs at one place apart unless it is the default."""
     fields = {spec.digest: _fields(spec) for spec in specs}
-    varied: dict[str, dict[str, set[str]]] = {}
+    taken: dict[tuple[str, str, str], set[str]] = {}
     for spec in specs:
         for name, value in fields[spec.digest].items():
-            varied.setdefault(spec.method.name, {}).setdefault(name, set()).add(str(value))
+            taken.setdefault((place(spec)[0], spec.method.name, name), set()).add(str(value))
+    # a value that follows from the place, as GCFL's thresholds do, tells no rows apart
+    varied = {key[1:] for key, values in taken.items() if len(values) > 1}
     labels = {}
     for spec in specs:
         defaults = {**type(spec).model_fields, **type(spec.method).model_fields}
         parts = [
             f"{name.replace('_', ' ')} {value}"
             for name, value in fields[spec.digest].items()
-            if len(varied[spec.method.name][name]) > 1 and value != defaults[name].default
+            if (spec.method.name, name) in varied and value != defaults[name].default
         ]
         labels[spec.digest] = ", ".join([METHODS[spec.method.name].title, *parts])
     return labels
