@@ -67,6 +67,7 @@ def complaint(capsys, *arguments):
             ["34 nodes of karate", "35 clients", "choose 1 to 34"],
         ),
         (["run", "--dataset", "karate", "--clients", "30"], ["no training node", "choose fewer clients"]),
+        (["run", "--task", "statistics"], ["unknown task 'statistics'", "allowed: graph, hetero"]),
         (["run", "--dataset", "cora"], ["cannot get cora", "FGL_DATA_MIRROR", "fgl data fetch cora"]),
         (["rum"], ['unknown command "rum"', '"run"']),
         (["data", "fecth"], ['unknown command "fecth"', '"fetch"']),

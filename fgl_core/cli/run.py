@@ -12,7 +12,7 @@ from cyclopts import Group, Parameter
 
 from fgl_core.datasets import NODE_DATASETS
 from fgl_core.datasets.groups import SETTINGS
-from fgl_core.errors import InputError
+from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS
 from fgl_core.study.spec import TASKS, GraphSpec, RunSpec
 from fgl_core.study.store import Store, check_writable, write_record
@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 TITLES = {("node", "heterogeneity"): "Node classification", ("graph",): "Graph classification"}
 CHOICES = {"dataset": NODE_DATASETS, "setting": SETTINGS}
+TRAINED = {task: kind for task, kind in TASKS.items() if issubclass(kind, RunSpec)}
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
@@ -69,6 +70,8 @@ def _spec_values(given: Mapping[str, Any]) -> dict[str, Any]:
     """The flags that were given as fields of a spec; a parameter of another method is refused by name."""
     given = {key: value for key, value in given.items() if value is not None}
     fields = {key: value for key, value in given.items() if key in _fields()}
+    if fields.get("task", "node") not in TRAINED:
+        raise unknown("task", fields["task"], TRAINED)
     name = fields.get("method", "fedavg")
     parameters = {key: value for key, value in given.items() if key not in fields}
     own = [key for key in METHODS[name].model_fields if key != "name"] if name in METHODS else []
@@ -187,13 +190,13 @@ def _parameters() -> dict[str, inspect.Parameter]:
     names = ", ".join(METHODS)
     flags = {"method": _parameter("method", str, of_every_run, f"federated method: {names}", "fedavg")}
     flags["task"] = _parameter(
-        "task", str, of_every_run, ", ".join(TASKS), "node, or graph when a setting is given"
+        "task", str, of_every_run, ", ".join(TRAINED), "node, or graph when a setting is given"
     )
     for name, having in _fields().items():
         if name not in flags:
             group = Group(TITLES.get(tuple(having), f"Only with --task {' or '.join(having)}"), sort_key=1)
-            group = of_every_run if len(having) == len(TASKS) else group
-            flags[name] = _merged(name, {task: TASKS[task].model_fields[name] for task in having}, group)
+            group = of_every_run if len(having) == len(TRAINED) else group
+            flags[name] = _merged(name, {task: TRAINED[task].model_fields[name] for task in having}, group)
     for name, having in _owners().items():
         group = Group(f"Only with --method {' or '.join(having)}", sort_key=2)
         flags[name] = _merged(name, {method: METHODS[method].model_fields[name] for method in having}, group)
@@ -214,7 +217,7 @@ def _merged(name: str, fields: Mapping[str, FieldInfo], group: Group) -> inspect
 def _fields() -> dict[str, list[str]]:
     """The tasks whose runs have a field, by its name; the seed comes last."""
     having: dict[str, list[str]] = {}
-    for task, kind in TASKS.items():
+    for task, kind in TRAINED.items():
         for name in kind.model_fields:
             having.setdefault(name, []).append(task)
     return {**having, "seed": having.pop("seed")}

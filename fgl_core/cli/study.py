@@ -11,9 +11,9 @@ from typing import Annotated
 from cyclopts import Parameter
 
 from fgl_core.errors import InputError
-from fgl_core.methods import METHODS
 from fgl_core.study.catalogue import PROFILES, STUDIES, title
 from fgl_core.study.results import Results, collect, parse_only
+from fgl_core.study.spec import RunSpec, Spec
 from fgl_core.study.store import Store
 
 Profile = Annotated[str, Parameter(help=f"one of: {', '.join(PROFILES)}")]
@@ -47,8 +47,6 @@ def status(name: str, *, profile: Profile = "lite", only: Only = None) -> None:
     Args:
         name: the study, as ``fgl study list`` names it.
     """
-    from fgl_core.study.tables import place
-
     results = collect(name, profile, parse_only(only or []), Store())
     diverged, failed = results.having("diverged"), results.having("failed")
     print(f"{name}, profile {profile}: {len(results.shown)} of {len(results.specs)} runs recorded")
@@ -57,13 +55,11 @@ def status(name: str, *, profile: Profile = "lite", only: Only = None) -> None:
     for record in failed:
         print(f"  failed, will be tried again: {record.spec.slug}: {record.reason}")
     for record in results.stale:
-        now = record.spec.method.revision
-        print(f"  stale: {record.spec.slug}: revision {record.data['revision']}, the method is at {now}")
+        now = record.spec.revision
+        print(f"  stale: {record.spec.slug}: revision {record.data['revision']}, the code is at {now}")
     never = [spec for spec in results.missing if spec.digest not in results.found]
-    cells = Counter((spec.method.name, *place(spec)) for spec in never)
-    for (method, dataset, clients), count in cells.items():
-        where = "whole graph" if METHODS[method].centralised else f"{clients} clients"
-        print(f"  missing: {dataset}, {where}, {method}: {count} runs")
+    for cell, count in Counter(map(_cell, never)).items():
+        print(f"  missing: {cell}: {count} runs")
     if results.missing:
         print(f"to fill: {results.command}")
 
@@ -123,6 +119,16 @@ def seconds(text: str) -> int:
     if not re.fullmatch(r"(\d+[hms])+", text):
         raise InputError(f"--time-budget {text}: write a duration such as 90m, 45s or 1h30m")
     return sum(int(number) * UNITS[unit] for number, unit in re.findall(r"(\d+)([hms])", text))
+
+
+def _cell(spec: Spec) -> str:
+    from fgl_core.study.tables import place
+
+    if not isinstance(spec, RunSpec):
+        return f"{spec.dataset}, {spec.task}"
+    dataset, clients = place(spec)
+    where = "whole graph" if spec.method.centralised else f"{clients} clients"
+    return f"{dataset}, {where}, {spec.method.name}"
 
 
 def _state(results: Results) -> str:

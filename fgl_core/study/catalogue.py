@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
 from fgl_core.errors import InputError, unknown
-from fgl_core.methods import METHODS
 from fgl_core.study import fedcch, fgssl
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import RunSpec, Spec
 
 PROFILES = {
     "smoke": "embedded data, seconds: is everything in order?",
@@ -22,7 +21,7 @@ PROFILES = {
 }
 
 
-STUDIES: dict[str, Callable[[str], list[RunSpec]]] = {
+STUDIES: dict[str, Callable[[str], list[Spec]]] = {
     "fgssl-table1": fgssl.table1,
     "fgssl-table2": fgssl.table2,
     "fgssl-table3": fgssl.table3,
@@ -38,10 +37,11 @@ STUDIES: dict[str, Callable[[str], list[RunSpec]]] = {
     "fedcch-fig4": fedcch.fig4,
     "fedcch-ladder": fedcch.ladder,
     "fedcch-norms": fedcch.norms,
+    "fedcch-datasets": fedcch.datasets,
 }
 
 
-def study_specs(study: str, profile: str, only: Mapping[str, Iterable[Any]] | None = None) -> list[RunSpec]:
+def study_specs(study: str, profile: str, only: Mapping[str, Iterable[Any]] | None = None) -> list[Spec]:
     """The runs of a study.
 
     Args:
@@ -69,14 +69,14 @@ def title(study: str) -> str:
     return (STUDIES[study].__doc__ or study).splitlines()[0].rstrip(".")
 
 
-def _filtered(specs: list[RunSpec], name: str, wanted: list[str], where: str) -> list[RunSpec]:
+def _filtered(specs: list[Spec], name: str, wanted: list[str], where: str) -> list[Spec]:
     allowed = [field for field in type(specs[0]).model_fields if field != "task"]
     if name not in allowed:
         raise unknown("field", name, allowed)
     kept, present = [], set()
     for spec in specs:
         value = spec.method.name if name == "method" else getattr(spec, name)
-        everywhere = name == "clients" and METHODS[spec.method.name].centralised
+        everywhere = name == "clients" and isinstance(spec, RunSpec) and spec.method.centralised
         if not everywhere:
             present.add(value)
         if everywhere or str(value) in wanted:

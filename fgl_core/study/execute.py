@@ -1,4 +1,4 @@
-"""From a specification to a record: data, clients, rounds, curves."""
+"""From a specification to a record: of a training run, or of an analysis without one."""
 
 from __future__ import annotations
 
@@ -14,12 +14,15 @@ from typing import Any, Literal
 
 import torch
 
+from fgl_core.analysis.graph_statistics import graph_statistics
+from fgl_core.datasets import load_graph_dataset
 from fgl_core.federation import Divergence, Round
 from fgl_core.models import ops
+from fgl_core.streams import Streams
 from fgl_core.study.heterogeneity import Heterogeneity
 from fgl_core.study.measures import best_round, columns, measure, selected
 from fgl_core.study.setup import set_up
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import RunSpec, Spec, StatisticsSpec
 from fgl_core.study.store import FORMAT
 
 
@@ -58,12 +61,7 @@ def execute(
             status, reason = "diverged", str(error)
     ended = time.perf_counter()
     return {
-        "format": FORMAT,
-        "spec": spec.model_dump(mode="json"),
-        "digest": spec.digest,
-        "revision": spec.method.revision,
-        "status": status,
-        "reason": reason,
+        **_head(spec, status, reason),
         "partition": setup.partition,
         "curves": columns([values["curves"] for values in rounds]),
         "best": selected(rounds, best_round(rounds)) if rounds else None,
@@ -76,7 +74,37 @@ def execute(
             "setup_seconds": round(ready - started, 3),
             "seconds_per_round": round((ended - ready) / max(1, len(rounds)), 4),
         },
-        "environment": _environment(engine, dtype),
+        "environment": {**_environment(), "engine": engine, "dtype": dtype},
+    }
+
+
+def describe(spec: StatisticsSpec) -> dict[str, Any]:
+    """Count as ``spec`` says and return the record, ready for JSON.
+
+    Raises:
+        InputError: the data cannot be had.
+    """
+    started = time.perf_counter()
+    dataset = load_graph_dataset(spec.dataset)
+    ready = time.perf_counter()
+    statistics = graph_statistics(dataset, Streams(spec.seed).numpy("drawn graphs", dataset.name))
+    ended = time.perf_counter()
+    return {
+        **_head(spec, "done", None),
+        "statistics": statistics,
+        "timing": {"seconds": round(ended - started, 3), "setup_seconds": round(ready - started, 3)},
+        "environment": _environment(),
+    }
+
+
+def _head(spec: Spec, status: str, reason: str | None) -> dict[str, Any]:
+    return {
+        "format": FORMAT,
+        "spec": spec.model_dump(mode="json"),
+        "digest": spec.digest,
+        "revision": spec.revision,
+        "status": status,
+        "reason": reason,
     }
 
 
@@ -91,7 +119,7 @@ def _one_thread() -> Iterator[None]:
         torch.set_num_threads(before)
 
 
-def _environment(engine: str, dtype: str) -> dict[str, Any]:
+def _environment() -> dict[str, Any]:
     names = (
         "numpy",
         "scipy",
@@ -108,8 +136,6 @@ def _environment(engine: str, dtype: str) -> dict[str, Any]:
         "cpu": _cpu(),
         "commit": _commit(),
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
-        "engine": engine,
-        "dtype": dtype,
     }
 
 

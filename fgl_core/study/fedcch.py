@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
+from fgl_core.datasets.groups import SETTINGS
 from fgl_core.methods.gcfl import THRESHOLDS
 from fgl_core.study.grid import distinct
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import RunSpec, Spec
 
 
 @dataclass(frozen=True)
@@ -102,6 +103,12 @@ def norms(profile: str) -> list[RunSpec]:
         if not (name == "local" and shared)  # nothing travels
     )
     return grid(_ablation(profile), [*every, {"method": "fedbn"}])  # which is batch kept local, to compare
+
+
+def datasets(profile: str) -> list[Spec]:
+    """FedCCH's datasets: how many graphs, how large, and how unlike within one set (Fig. 1)."""
+    names = ("digits-graphs",) if profile == "smoke" else SETTINGS["ALL"]
+    return [Spec.parse({"task": "statistics", "dataset": name}) for name in names]
 
 
 def _ablation(profile: str) -> Scale:

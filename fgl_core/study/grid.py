@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import product
 from typing import Any
 
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import RunSpec, Spec
 
 
 @dataclass(frozen=True)
@@ -46,6 +46,6 @@ def grid(scale: Scale, variants: Iterable[Mapping[str, Any]]) -> list[RunSpec]:
     return distinct(specs)
 
 
-def distinct(specs: Iterable[RunSpec]) -> list[RunSpec]:
+def distinct(specs: Iterable[Spec]) -> list[Spec]:
     """Each run once, in the order given."""
     return list({spec.digest: spec for spec in specs}.values())

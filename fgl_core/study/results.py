@@ -12,7 +12,7 @@ from typing import Any
 from fgl_core.errors import InputError, unknown
 from fgl_core.study.catalogue import PROFILES, STUDIES, study_specs
 from fgl_core.study.grid import distinct
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import Spec
 from fgl_core.study.store import Record, Store, newest
 
 AUTOMATIC = ("paper", "lite")  # the more demanding first; power holds only the cheap cells
@@ -32,12 +32,12 @@ class Results:
 
     study: str
     profile: str
-    specs: list[RunSpec]
+    specs: list[Spec]
     found: Mapping[str, Record]
     only: Mapping[str, list[Any]] = field(default_factory=dict)
     changed: Mapping[str, Any] = field(default_factory=dict)
 
-    def record(self, spec: RunSpec) -> Record | None:
+    def record(self, spec: Spec) -> Record | None:
         """The record of a run, done or diverged; None if it is missing, failed or stale."""
         record = self.found.get(spec.digest)
         return record if record is not None and record.settled else None
@@ -48,7 +48,7 @@ class Results:
         return [record for spec in self.specs if (record := self.record(spec))]
 
     @property
-    def missing(self) -> list[RunSpec]:
+    def missing(self) -> list[Spec]:
         """The runs to compute: never run, failed, or by an older revision of the method."""
         return [spec for spec in self.specs if self.record(spec) is None]
 
@@ -141,7 +141,7 @@ def collect(
     """What the store holds of a study under a profile, as it is."""
     specs = study_specs(study, profile, only)
     if changed:
-        specs = distinct(RunSpec.parse({**spec.model_dump(mode="json"), **changed}) for spec in specs)
+        specs = distinct(Spec.parse({**spec.model_dump(mode="json"), **changed}) for spec in specs)
     # single runs are kept apart from the studies' results
     records = store.load(store.results, store.runs) if changed else store.available(profile)
     found = {spec.digest: records[spec.digest] for spec in specs if spec.digest in records}
@@ -188,7 +188,7 @@ def parse_only(filters: Iterable[str]) -> dict[str, list[str]]:
     return parsed
 
 
-def _changed(specs: list[RunSpec], change: Mapping[str, Any]) -> dict[str, Any]:
+def _changed(specs: list[Spec], change: Mapping[str, Any]) -> dict[str, Any]:
     """The fields of which some run has another value; an unknown one too, for its error to be raised."""
     return {
         name: value

@@ -1,4 +1,4 @@
-"""A run's specification: everything that decides its numbers, and nothing else."""
+"""Specifications: everything that decides the numbers of a record, and nothing else."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 from pydantic import (
     BaseModel,
@@ -19,45 +19,29 @@ from pydantic import (
 )
 
 from fgl_core.datasets import NODE_DATASETS
-from fgl_core.datasets.groups import SETTINGS, setting_datasets
+from fgl_core.datasets.groups import GRAPH_DATASETS, SETTINGS, setting_datasets
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS, Method
 
 
-class RunSpec(BaseModel):
-    """What every run has, whatever its task: a method, a seed, an identity.
+class Spec(BaseModel):
+    """What has a record: a training run, or an analysis without one. Its task, a seed, an identity.
 
     Build one from plain values with :meth:`parse`, which turns every mistake into a one-line
     :class:`~fgl_core.errors.InputError`. Two specs with the same :attr:`digest` are the same run.
+
+    Class attributes:
+        measured: the blocks that a finished record holds.
     """
 
     model_config = ConfigDict(frozen=True, extra="forbid", allow_inf_nan=False)
 
-    seed: int = Field(0, ge=0, le=2**31 - 1, description="root of every random stream")
-    method: SerializeAsAny[Method] = Field(default_factory=Method, description="the federated method")
+    measured: ClassVar[tuple[str, ...]]
 
-    @field_validator("method", mode="before")
-    @classmethod
-    def _named_method(cls, value: Any) -> Any:
-        if isinstance(value, str):
-            value = {"name": value}
-        if not isinstance(value, Mapping):
-            return value
-        name = value.get("name", "fedavg")
-        if name not in METHODS:
-            raise unknown("method", name, METHODS)
-        task = "graph" if issubclass(cls, GraphSpec) else "node"
-        if task not in METHODS[name].tasks:
-            allowed = ", ".join(other for other, method in METHODS.items() if task in method.tasks)
-            raise InputError(f"method {name!r} does not do {task} classification: allowed: {allowed}")
-        try:
-            return METHODS[name](**value)
-        except ValidationError as error:
-            fields = METHODS[name].model_fields.keys() - {"name"}
-            raise _one_line(error, f"parameter of method {name}", fields) from None
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="root of every random stream")
 
     @staticmethod
-    def parse(values: Mapping[str, Any]) -> RunSpec:
+    def parse(values: Mapping[str, Any]) -> Spec:
         """A spec of the right task from plain values.
 
         For example ``{"dataset": "cora", "method": {"name": "fgssl", "tau": 0.2}}``.
@@ -81,6 +65,44 @@ class RunSpec(BaseModel):
     def digest(self) -> str:
         """SHA-256 of :meth:`canonical_json`, hexadecimal."""
         return hashlib.sha256(self.canonical_json().encode()).hexdigest()
+
+    @property
+    def revision(self) -> int:
+        """Of the code that computes it: a record of another revision is stale."""
+        raise NotImplementedError
+
+
+class RunSpec(Spec):
+    """What every training run has beside, whatever its task: a method."""
+
+    measured: ClassVar[tuple[str, ...]] = ("curves", "best", "last", "bytes")
+
+    method: SerializeAsAny[Method] = Field(default_factory=Method, description="the federated method")
+
+    @field_validator("method", mode="before")
+    @classmethod
+    def _named_method(cls, value: Any) -> Any:
+        if isinstance(value, str):
+            value = {"name": value}
+        if not isinstance(value, Mapping):
+            return value
+        name = value.get("name", "fedavg")
+        if name not in METHODS:
+            raise unknown("method", name, METHODS)
+        task = "graph" if issubclass(cls, GraphSpec) else "node"
+        if task not in METHODS[name].tasks:
+            allowed = ", ".join(other for other, method in METHODS.items() if task in method.tasks)
+            raise InputError(f"method {name!r} does not do {task} classification: allowed: {allowed}")
+        try:
+            return METHODS[name](**value)
+        except ValidationError as error:
+            fields = METHODS[name].model_fields.keys() - {"name"}
+            raise _one_line(error, f"parameter of method {name}", fields) from None
+
+    @property
+    def revision(self) -> int:
+        """The method's."""
+        return self.method.revision
 
 
 class NodeSpec(RunSpec):
@@ -194,10 +216,37 @@ class GraphSpec(RunSpec):
         return f"{setting.lower()}-{self.method.name}-{self.norm}-s{self.seed}-{self.digest[:12]}"
 
 
-TASKS: dict[str, type[RunSpec]] = {
+class StatisticsSpec(Spec):
+    """Counts and spreads of a set of graphs, and a few of its graphs to be drawn; nothing is trained."""
+
+    measured: ClassVar[tuple[str, ...]] = ("statistics",)
+
+    task: Literal["statistics"] = "statistics"
+    dataset: str = Field("MUTAG", description="the set of graphs")
+
+    @field_validator("dataset")
+    @classmethod
+    def _known_dataset(cls, name: str) -> str:
+        if name not in GRAPH_DATASETS:
+            raise unknown("dataset for graph classification", name, GRAPH_DATASETS)
+        return name
+
+    @property
+    def revision(self) -> int:
+        """Bumped when the numbers of :mod:`fgl_core.analysis.graph_statistics` change."""
+        return 1
+
+    @property
+    def slug(self) -> str:
+        """Stem of the record's file name: readable, and unique by its last part."""
+        return f"{self.dataset.lower()}-statistics-s{self.seed}-{self.digest[:12]}"
+
+
+TASKS: dict[str, type[Spec]] = {
     "node": NodeSpec,
     "heterogeneity": HeterogeneitySpec,
     "graph": GraphSpec,
+    "statistics": StatisticsSpec,
 }
 
 

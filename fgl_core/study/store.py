@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fgl_core.errors import InputError
-from fgl_core.methods import METHODS
 from fgl_core.root import project_root
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import Spec
 
 FORMAT = 1
 REQUIRED = {"format", "spec", "digest", "revision", "status"}
@@ -33,10 +32,10 @@ FIELDS = REQUIRED | {
     "bytes",
     "notes",
     "heterogeneity",
+    "statistics",
     "timing",
     "environment",
 }
-MEASURED = ("curves", "best", "last", "bytes")
 VOLATILE = ("timing", "environment")
 STATUSES = ("done", "diverged", "failed")
 
@@ -55,7 +54,7 @@ class Record:
         path: the file, None when it was never written.
     """
 
-    spec: RunSpec
+    spec: Spec
     data: Mapping[str, Any]
     path: Path | None = None
 
@@ -76,12 +75,12 @@ class Record:
             raise ValueError(f"it has unknown fields: {', '.join(sorted(unknown))}")
         if data["status"] not in STATUSES:
             raise ValueError(f"its status is {data['status']!r}, not one of {', '.join(STATUSES)}")
-        if data["status"] == "done" and not all(isinstance(data.get(key), dict) for key in MEASURED):
-            raise ValueError(f"it is done, but lacks one of {', '.join(MEASURED)}")
         if not isinstance(data["spec"], dict):
             raise ValueError("its spec is no JSON object")
-        spec = RunSpec.parse(data["spec"])
-        # compared as stored: a field added to RunSpec later must not orphan older records
+        spec = Spec.parse(data["spec"])
+        if data["status"] == "done" and not all(isinstance(data.get(key), dict) for key in spec.measured):
+            raise ValueError(f"it is done, but lacks one of {', '.join(spec.measured)}")
+        # compared as stored: a field added to a spec later must not orphan older records
         stored = json.dumps(data["spec"], sort_keys=True, separators=(",", ":"))
         if sha256(stored.encode()).hexdigest() != data["digest"]:
             raise ValueError("its digest does not match its spec")
@@ -98,8 +97,8 @@ class Record:
 
     @property
     def stale(self) -> bool:
-        """Computed by another revision of its method than the present one."""
-        return self.data["revision"] != METHODS[self.spec.method.name].revision
+        """Computed by another revision of its method, or of its analysis, than the present one."""
+        return self.data["revision"] != self.spec.revision
 
     @property
     def settled(self) -> bool:
@@ -199,7 +198,7 @@ def write_record(data: Mapping[str, Any], folder: Path) -> Path:
     Raises:
         InputError: the folder cannot be written to.
     """
-    spec = RunSpec.parse(data["spec"])
+    spec = Spec.parse(data["spec"])
     path = folder / f"{spec.slug}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)

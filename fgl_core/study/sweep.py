@@ -21,11 +21,11 @@ from typing import Any, TextIO
 
 from fgl_core.datasets.groups import registry_name
 from fgl_core.errors import InputError
-from fgl_core.study.spec import GraphSpec, RunSpec
+from fgl_core.study.spec import GraphSpec, RunSpec, Spec
 from fgl_core.study.store import FORMAT, Record, check_writable, write_record
 
 PARENT_CHECK = 1.0  # seconds between a worker's looks at whether the sweep that started it still lives
-# what loky's clean-up process says of semaphores that killed workers held: it removes them, users need not know
+# what loky's clean-up process says of semaphores of killed workers: it removes them, users need not know
 QUIET = "ignore:resource_tracker"
 # seconds per local epoch on one core, roughly; only the order of cells that were never timed depends on it
 GUESS = {"karate": 0.005, "digits-knn": 0.02, "cora": 0.03, "citeseer": 0.04, "pubmed": 0.2}
@@ -35,14 +35,14 @@ GUESS = {"karate": 0.005, "digits-knn": 0.02, "cora": 0.03, "citeseer": 0.04, "p
 class Outcome:
     """How one run ended."""
 
-    spec: RunSpec
+    spec: Spec
     status: str
     reason: str | None
     seconds: float | None  # None when it did not end well
 
 
 def sweep(
-    specs: Iterable[RunSpec],
+    specs: Iterable[Spec],
     folder: Path,
     *,
     jobs: int = 1,
@@ -97,63 +97,65 @@ class Costs:
             if record.status == "done" and record.training_seconds:
                 self.learn(record.spec, record.training_seconds)
 
-    def learn(self, spec: RunSpec, seconds: float) -> None:
+    def learn(self, spec: Spec, seconds: float) -> None:
         """Take note that a run took so long."""
         self._seconds.setdefault(self._kind(spec), []).append(seconds / self._epochs(spec))
 
-    def seconds(self, spec: RunSpec) -> float:
+    def seconds(self, spec: Spec) -> float:
         """The expected duration of a run."""
         seen = self._seconds.get(self._kind(spec))
         each = sum(seen) / len(seen) if seen else sum(GUESS.get(name, 0.1) for name in datasets_of(spec))
         return each * self._epochs(spec)
 
-    def learnt(self, spec: RunSpec) -> bool:
+    def learnt(self, spec: Spec) -> bool:
         """Whether a run of this kind was timed."""
         return self._kind(spec) in self._seconds
 
-    def order(self, spec: RunSpec) -> tuple[Any, ...]:
+    def order(self, spec: Spec) -> tuple[Any, ...]:
         """Sorting key: the cheapest cell first, all its seeds together."""
         return (self.seconds(spec), spec.model_copy(update={"seed": 0}).canonical_json(), spec.seed)
 
     @staticmethod
-    def _kind(spec: RunSpec) -> tuple[Any, ...]:
+    def _kind(spec: Spec) -> tuple[Any, ...]:
+        if not isinstance(spec, RunSpec):
+            return spec.task, datasets_of(spec)
         fields = ("clients", "clients_per_dataset", "backbone", "norm", "hidden")
         size = tuple(getattr(spec, name, None) for name in fields)
         return spec.task, datasets_of(spec), spec.method.name, *size
 
     @staticmethod
-    def _epochs(spec: RunSpec) -> int:
-        return spec.rounds * spec.local_epochs
+    def _epochs(spec: Spec) -> int:
+        return spec.rounds * spec.local_epochs if isinstance(spec, RunSpec) else 1
 
 
-def datasets_of(spec: RunSpec) -> tuple[str, ...]:
+def datasets_of(spec: Spec) -> tuple[str, ...]:
     """The datasets that a run opens, as the registry names them."""
-    if isinstance(spec, GraphSpec):
-        return tuple(dict.fromkeys(registry_name(name) for name in spec.datasets))
-    return (spec.dataset,)
+    names = spec.datasets if isinstance(spec, GraphSpec) else (spec.dataset,)
+    return tuple(dict.fromkeys(registry_name(name) for name in names))
 
 
-def run_recorded(spec: RunSpec, folder: Path) -> Outcome:
+def run_recorded(spec: Spec, folder: Path) -> Outcome:
     """Compute one run and write its record, also when it fails."""
     try:
-        from fgl_core.study.execute import execute
+        from fgl_core.study.execute import describe, execute
 
-        record = execute(spec)
+        record = execute(spec) if isinstance(spec, RunSpec) else describe(spec)
         write_record(record, folder)
     except Exception as error:
         record = failed_record(spec, _reason(error))
         write_record(record, folder)
-    seconds = record["timing"]["seconds_per_round"] * spec.rounds if record["status"] == "done" else None
+    timing = record["timing"] if record["status"] == "done" else None
+    seconds = timing and timing["seconds"] - timing["setup_seconds"]
     return Outcome(spec, record["status"], record["reason"], seconds)
 
 
-def failed_record(spec: RunSpec, reason: str) -> dict[str, Any]:
+def failed_record(spec: Spec, reason: str) -> dict[str, Any]:
     """The record of a run that raised."""
     return {
         "format": FORMAT,
         "spec": spec.model_dump(mode="json"),
         "digest": spec.digest,
-        "revision": spec.method.revision,
+        "revision": spec.revision,
         "status": "failed",
         "reason": reason,
     }
@@ -172,9 +174,9 @@ def _reason(error: Exception) -> str:
 
 
 def _execute_all(
-    waiting: list[RunSpec], folder: Path, jobs: int, deadline: float | None, costs: Costs
+    waiting: list[Spec], folder: Path, jobs: int, deadline: float | None, costs: Costs
 ) -> Iterator[Outcome]:
-    def affordable() -> Iterator[RunSpec]:
+    def affordable() -> Iterator[Spec]:
         for spec in waiting:
             expected = costs.seconds(spec) if costs.learnt(spec) else 0.0
             if deadline is None or time.monotonic() + expected <= deadline:
@@ -186,10 +188,10 @@ def _execute_all(
         return
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
-    begun: list[RunSpec] = []
+    begun: list[Spec] = []
     ended: set[str] = set()
 
-    def noted() -> Iterator[RunSpec]:
+    def noted() -> Iterator[Spec]:
         for spec in affordable():
             begun.append(spec)
             yield spec
@@ -208,7 +210,7 @@ def _execute_all(
     yield from _execute_all(left, folder, jobs, deadline, costs)
 
 
-def _alone(spec: RunSpec, folder: Path) -> Outcome:
+def _alone(spec: Spec, folder: Path) -> Outcome:
     from joblib.externals.loky.process_executor import TerminatedWorkerError
 
     try:
@@ -219,7 +221,7 @@ def _alone(spec: RunSpec, folder: Path) -> Outcome:
         return Outcome(spec, "failed", reason, None)
 
 
-def _parallel(specs: Iterable[RunSpec], folder: Path, jobs: int) -> Iterator[Outcome]:
+def _parallel(specs: Iterable[Spec], folder: Path, jobs: int) -> Iterator[Outcome]:
     from joblib import Parallel, delayed, parallel_config
     from joblib.externals.loky import get_reusable_executor
 
@@ -234,7 +236,7 @@ def _parallel(specs: Iterable[RunSpec], folder: Path, jobs: int) -> Iterator[Out
             get_reusable_executor().shutdown(wait=False, kill_workers=True)
 
 
-def _work(spec: RunSpec, folder: Path, parent: int) -> Outcome:
+def _work(spec: Spec, folder: Path, parent: int) -> Outcome:
     """What a worker process does."""
     if threading.current_thread() is threading.main_thread():
         signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C reaches the whole group; the parent ends us
@@ -293,7 +295,7 @@ def _fetch(datasets: set[str]) -> None:
 class _Bar:
     """Runs done, how they ended, and the time left by what the runs so far took."""
 
-    def __init__(self, waiting: list[RunSpec], costs: Costs, jobs: int, stream: TextIO | None) -> None:
+    def __init__(self, waiting: list[Spec], costs: Costs, jobs: int, stream: TextIO | None) -> None:
         self._left = {spec.digest: spec for spec in waiting}
         self._costs, self._jobs, self._stream = costs, jobs, stream
         self._ended: Counter[str] = Counter()
