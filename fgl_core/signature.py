@@ -38,12 +38,7 @@ def signature(vector: np.ndarray, kind: Hash = "average") -> np.ndarray:
     vector = np.asarray(vector, dtype=np.float64)
     if not np.isfinite(vector).all():
         raise ArithmeticError("the representation is not finite, so that it has no signature")
-    side = math.isqrt(len(vector))
-    if side**2 != len(vector) or side == 0:
-        raise InputError(
-            f"a signature reads {len(vector)} numbers as a square image: their number, the hidden width, must"
-            " be a square such as 64"
-        )
+    side = image_side(len(vector))
     hashes = {"average": "average_hash", "perceptual": "phash", "difference": "dhash", "wavelet": "whash"}
     if kind not in hashes:
         raise unknown("hash", kind, hashes)
@@ -56,6 +51,21 @@ def signature(vector: np.ndarray, kind: Hash = "average") -> np.ndarray:
     from PIL import Image
 
     return getattr(imagehash, hashes[kind])(Image.fromarray(pixels), hash_size=SIDE).hash.ravel()
+
+
+def image_side(length: int) -> int:
+    """Pixels along each side of the square image that a vector of this length makes; hashes scale any square.
+
+    Raises:
+        InputError: the length is no square number.
+    """
+    side = math.isqrt(length)
+    if side**2 != length or side == 0:
+        raise InputError(
+            f"a signature reads {length} numbers as a square image: their number, the hidden width, must be a"
+            " square such as 64"
+        )
+    return side
 
 
 def hash_similarity(signatures: np.ndarray) -> np.ndarray:
@@ -120,23 +130,47 @@ def number_of_clusters(
     1 when there is nothing to tell apart: fewer than three clients, all distances equal, or no silhouette
     above 0.
     """
+    best, chosen = 0.0, 1
+    for clusters, score in silhouettes(similarity, algorithm=algorithm, seed=seed).items():
+        if score > best + 1e-12:
+            best, chosen = score, clusters
+    return chosen
+
+
+def silhouettes(
+    similarity: np.ndarray, *, algorithm: Linkage | Literal["kmeans"] = "average", seed: int = 0
+) -> dict[int, float]:
+    """The mean silhouette on 1 − E by number of clusters, 2…m − 1 (Rousseeuw 1987), -1 to 1.
+
+    A number that k-means does not reach, as clients coincide, is left out; nothing is left where there is
+    nothing to tell apart: fewer than three clients, or all distances equal.
+    """
     from sklearn.metrics import silhouette_score
 
     similarity = np.asarray(similarity, dtype=np.float64)
     m = len(similarity)
     distance = _distance(similarity)
-    between = distance[np.triu_indices(m, 1)]
-    if m < 3 or np.ptp(between) < 1e-12:
-        return 1
-    best, chosen = 0.0, 1
+    if m < 3 or np.ptp(distance[np.triu_indices(m, 1)]) < 1e-12:
+        return {}
+    scores = {}
     for clusters in range(2, m):
         labels = _labels(similarity, clusters, algorithm, seed)
-        if len(np.unique(labels)) != clusters:  # k-means finds fewer where clients coincide
-            continue
-        score = silhouette_score(distance, labels, metric="precomputed")
-        if score > best + 1e-12:
-            best, chosen = score, clusters
-    return chosen
+        if len(np.unique(labels)) == clusters:
+            scores[clusters] = float(silhouette_score(distance, labels, metric="precomputed"))
+    return scores
+
+
+def linkage_tree(similarity: np.ndarray, linkage: Linkage = "average") -> np.ndarray:
+    """The tree that hierarchical clustering on 1 − E cuts, as SciPy's ``dendrogram`` takes it.
+
+    Returns:
+        float64 [m − 1, 4]: in each row the two branches that are joined, their distance, and how many clients
+        they hold.
+    """
+    from scipy.cluster import hierarchy
+    from scipy.spatial.distance import squareform
+
+    return hierarchy.linkage(squareform(_distance(np.asarray(similarity, dtype=np.float64))), linkage)
 
 
 def _labels(similarity: np.ndarray, clusters: int, algorithm: str, seed: int) -> np.ndarray:

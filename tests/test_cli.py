@@ -60,6 +60,9 @@ def complaint(capsys, *arguments):
         (["run", "--lr", "nan"], ["lr = nan", "finite"]),
         (["run", "--dropout", "1.5"], ["dropout = 1.5", "less than 1"]),
         (["run", "--split", "quotta"], ['"quota"']),
+        (["run", "--method", "fedsage", "--backbone", "gcn"], ["backbone = 'gcn'", "always sage"]),
+        (["run", "--setting", "CHEM", "--method", "fedcch", "--hidden", "48"], ["48 numbers", "a square"]),
+        (["run", "--setting", "CHEM", "--share-norm"], ["share_norm", "nothing to share"]),
         (["run", "--clients"], ["--clients requires an argument"]),
         (["run", "cora"], ["cora"]),
         (

@@ -14,7 +14,15 @@ from scipy.spatial.distance import squareform
 from sklearn.metrics import silhouette_score
 
 from fgl_core.errors import InputError
-from fgl_core.signature import cluster, cosine_similarity, hash_similarity, number_of_clusters, signature
+from fgl_core.signature import (
+    cluster,
+    cosine_similarity,
+    hash_similarity,
+    linkage_tree,
+    number_of_clusters,
+    signature,
+    silhouettes,
+)
 
 KINDS = {
     "average": imagehash.average_hash,
@@ -40,7 +48,7 @@ def test_average_hash_compares_rounded_pixels_with_their_mean():
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("size", [64, 16, 1024])
+@pytest.mark.parametrize("size", [64, 16, 36, 1024])
 def test_hashes_are_imagehashs(kind, size):
     for seed in range(5):
         vector = np.random.default_rng(seed).normal(size=size) * 40
@@ -130,6 +138,16 @@ def test_linkages_are_scipys(method):
             np.testing.assert_array_equal(found[:, None] == found[None], expected[:, None] == expected[None])
 
 
+def test_the_tree_joins_the_most_alike_first_at_their_distance():
+    similarity = np.array([[1, 0.9, 0.4, 0.3], [0.9, 1, 0.6, 0.5], [0.4, 0.6, 1, 0.8], [0.3, 0.5, 0.8, 1]])
+    first, second, last = linkage_tree(similarity)
+    np.testing.assert_allclose(first, [0, 1, 0.1, 2])
+    np.testing.assert_allclose(second, [2, 3, 0.2, 2])
+    np.testing.assert_allclose(last, [4, 5, 0.55, 4])  # the mean of 0.6, 0.7, 0.4 and 0.5
+    assert linkage_tree(similarity, "single")[-1, 2] == pytest.approx(0.4)
+    assert linkage_tree(similarity, "complete")[-1, 2] == pytest.approx(0.7)
+
+
 def test_number_of_clusters_has_the_best_silhouette():
     for seed in range(5):
         similarity = hash_similarity(np.random.default_rng(seed).random((8, 64)) < 0.5)
@@ -142,6 +160,7 @@ def test_number_of_clusters_has_the_best_silhouette():
         best = max(scores.values())
         expected = 1 if best <= 0 else min(c for c, score in scores.items() if score >= best - 1e-12)
         assert number_of_clusters(similarity) == expected
+        assert silhouettes(similarity) == pytest.approx(scores)
 
 
 @pytest.mark.parametrize("algorithm", ["average", "kmeans"])
@@ -149,6 +168,7 @@ def test_one_cluster_where_there_is_nothing_to_tell_apart(algorithm):
     alike = [np.ones((1, 1)), blocks(2), np.ones((5, 5)), blocks(1, 1, 1, 1), blocks(1, 1)]
     for similarity in alike:
         assert cluster(similarity, algorithm=algorithm).tolist() == [0] * len(similarity)
+        assert silhouettes(similarity, algorithm=algorithm) == {}
 
 
 def test_as_many_clusters_as_clients_and_more():

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from fgl_core.clients import Client
     from fgl_core.federation import LocalStep, Preparation, Server, Update
     from fgl_core.streams import Streams
+    from fgl_core.study.spec import RunSpec
 
 
 def parameter(default: Any, description: str, source: str, **bounds: float) -> Any:
@@ -35,6 +36,7 @@ class FedAvg(BaseModel):
         tasks: what it can learn: ``node`` classification over subgraphs, ``graph`` classification over sets.
         backbone: the node model it always uses; None leaves the choice to the run.
         norm: the normalisation its graph models carry by default.
+        keeps_norms: normalisation layers never travel, so that there is none to share.
         centralised: one client holds the whole graph.
         evaluates_everywhere: clients' models differ, so each is also evaluated on every client's test nodes.
     """
@@ -47,10 +49,18 @@ class FedAvg(BaseModel):
     tasks: ClassVar[tuple[str, ...]] = ("node", "graph")
     backbone: ClassVar[str | None] = None
     norm: ClassVar[Literal["none", "batch", "pf"]] = "none"
+    keeps_norms: ClassVar[bool] = False
     centralised: ClassVar[bool] = False
     evaluates_everywhere: ClassVar[bool] = False
 
     name: Literal["fedavg"] = "fedavg"
+
+    def check(self, spec: RunSpec) -> None:
+        """Refuse a run that could only fail later; FedAvg does every run of its tasks.
+
+        Raises:
+            InputError: one line that says what cannot be, and what to do.
+        """
 
     def prepare(self, clients: list[Client], streams: Streams) -> Preparation:
         """What happens before the first round; nothing for FedAvg."""

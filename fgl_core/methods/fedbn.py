@@ -17,6 +17,7 @@ class FedBN(FedAvg):
     paper: ClassVar[str] = "li2021fedbn"
     tasks: ClassVar[tuple[str, ...]] = ("graph",)
     norm: ClassVar[Literal["none", "batch", "pf"]] = "batch"
+    keeps_norms: ClassVar[bool] = True
 
     name: Literal["fedbn"] = "fedbn"
 

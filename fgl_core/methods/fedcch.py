@@ -13,6 +13,7 @@ if TYPE_CHECKING:
 
     from fgl_core.clients import Client
     from fgl_core.federation import Server, Update
+    from fgl_core.study.spec import GraphSpec
 
 
 class FedCCH(FedAvg):
@@ -47,6 +48,13 @@ class FedCCH(FedAvg):
     unit_order: int = parameter(
         0, "0 leaves the 64 units in their order in the image; other numbers shuffle them", "decided", ge=0
     )
+
+    def check(self, spec: GraphSpec) -> None:
+        """The hidden width makes a square image, where one is hashed."""
+        from fgl_core.signature import image_side
+
+        if self.signature != "cosine" and self.clustering != "domain":
+            image_side(spec.hidden)
 
     def report(self, client: Client, model: torch.nn.Module) -> dict[str, np.ndarray]:
         """The signature, 64 bits in eight bytes; or what the similarity of a control needs."""

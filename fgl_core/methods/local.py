@@ -16,6 +16,7 @@ class Local(FedAvg):
     """Each client's model alone, with the steps and the optimiser boundaries of federated methods."""
 
     title: ClassVar[str] = "Local"
+    keeps_norms: ClassVar[bool] = True
     evaluates_everywhere: ClassVar[bool] = True
 
     name: Literal["local"] = "local"

@@ -6,7 +6,7 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 from pydantic import (
     BaseModel,
@@ -99,6 +99,11 @@ class RunSpec(Spec):
             fields = METHODS[name].model_fields.keys() - {"name"}
             raise _one_line(error, f"parameter of method {name}", fields) from None
 
+    @model_validator(mode="after")
+    def _possible(self) -> Self:
+        self.method.check(self)
+        return self
+
     @property
     def revision(self) -> int:
         """The method's."""
@@ -147,8 +152,11 @@ class NodeSpec(RunSpec):
         if METHODS[name].centralised:
             # the whole graph has no partition: Global is one run, whatever the number of clients beside it
             values = {**values, "clients": 1, "partition": "louvain", "evaluation": "union"}
-        if METHODS[name].backbone:
-            values = {**values, "backbone": METHODS[name].backbone}
+        if own := METHODS[name].backbone:
+            if values.get("backbone", own) != own:
+                given = values["backbone"]
+                raise InputError(f"backbone = {given!r}: the model of {name} is always {own}: leave it out")
+            values = {**values, "backbone": own}
         return values
 
     @property
@@ -203,6 +211,15 @@ class GraphSpec(RunSpec):
     def _norm_of_the_method(cls, values: Any) -> Any:
         name = _method_name(values)
         return {"norm": METHODS[name].norm, **values} if name in METHODS else values
+
+    @model_validator(mode="after")
+    def _norms_to_share(self) -> Self:
+        # it would be the same run under a second digest
+        if self.share_norm and self.norm == "none":
+            raise InputError("share_norm: norm none leaves nothing to share: leave it out, or set norm")
+        if self.share_norm and self.method.keeps_norms:
+            raise InputError(f"share_norm: norms never travel with {self.method.name}: leave it out")
+        return self
 
     @property
     def datasets(self) -> tuple[str, ...]:
