@@ -107,7 +107,11 @@ def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:
         training=LocalTraining(
             epochs=spec.local_epochs,
             optimizer=partial(
-                torch.optim.SGD, lr=spec.lr, momentum=spec.momentum, weight_decay=spec.weight_decay
+                torch.optim.SGD,
+                lr=spec.lr,
+                momentum=spec.momentum,
+                weight_decay=spec.weight_decay,
+                fused=True,
             ),
             optimizer_state=spec.optimizer_state,
             clip=spec.clip,
@@ -144,7 +148,7 @@ def _set_up_graphs(spec: GraphSpec, dtype: torch.dtype) -> Setup:
         ),
         training=LocalTraining(
             epochs=spec.local_epochs,
-            optimizer=partial(torch.optim.Adam, lr=spec.lr, weight_decay=spec.weight_decay),
+            optimizer=partial(torch.optim.Adam, lr=spec.lr, weight_decay=spec.weight_decay, fused=True),
             optimizer_state=spec.optimizer_state,
         ),
         partition=holding_statistics(holdings),
