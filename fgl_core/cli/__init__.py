@@ -31,6 +31,7 @@ app.command(study)
 
 for group, name, target, purpose in (
     (app, "run", "run:run", "Train once, write a record, print what came out."),
+    (app, "explain", "explain:explain", "What a run would send: each tensor, its size, whether it travels."),
     (app, "methods", "run:methods", "Every method with its parameters."),
     (app, "render", "notebooks:render", "Run a notebook with other parameters, make a page of it."),
     (data, "list", "data:show", "Every dataset: where it is, how large, its licence."),

@@ -4,41 +4,30 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from contextlib import ExitStack
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-from cyclopts import Group, Parameter
-
-from fgl_core.datasets import NODE_DATASETS
-from fgl_core.datasets.groups import SETTINGS
-from fgl_core.errors import InputError, unknown
+from fgl_core.cli.flags import flag, range_of, source_of, takes_flags
+from fgl_core.errors import InputError
 from fgl_core.methods import METHODS
-from fgl_core.study.spec import TASKS, GraphSpec, RunSpec
+from fgl_core.study.spec import GraphSpec, RunSpec
 from fgl_core.study.store import Store, check_writable, write_record
 from fgl_core.study.sweep import datasets_of
 
 if TYPE_CHECKING:
-    from pydantic.fields import FieldInfo
-
     from fgl_core.federation import Round
 
-TITLES = {("node", "heterogeneity"): "Node classification", ("graph",): "Graph classification"}
-CHOICES = {"dataset": NODE_DATASETS, "setting": SETTINGS}
-TRAINED = {task: kind for task, kind in TASKS.items() if issubclass(kind, RunSpec)}
-BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
+@takes_flags
+def run(spec: RunSpec) -> int:
+    """Train once, write a record to data/runs, print what came out.
 
-def run_once(values: Mapping[str, Any]) -> int:
-    """Train as the given fields say; write the record to ``data/runs`` and print what came out."""
-    spec = RunSpec.parse(_spec_values(values))
+    The round reported is the one of the best validation accuracy; test accuracy never chooses it.
+    """
     store = Store()
     check_writable(store.runs)
-    from fgl_core.cli.data import fetching
-    from fgl_core.datasets.sources import fetch
-
-    with fetching() as progress:
-        fetch(datasets_of(spec), progress)
+    bring_data(spec)
     record = _train(spec)
     path = write_record(record, store.runs)
     print(_report(spec, record))
@@ -53,7 +42,7 @@ def methods() -> None:
         print(f"{name}: {method.title}{source}")
         print(f"  {_first_line(method)}")
         rows = [
-            (_flag(key), str(field.default), _range(field), field.description or "", _source(field))
+            (flag(key), str(field.default), range_of(field), field.description or "", source_of(field))
             for key, field in method.model_fields.items()
             if key != "name"
         ]
@@ -66,22 +55,13 @@ def methods() -> None:
         print()
 
 
-def _spec_values(given: Mapping[str, Any]) -> dict[str, Any]:
-    """The flags that were given as fields of a spec; a parameter of another method is refused by name."""
-    given = {key: value for key, value in given.items() if value is not None}
-    fields = {key: value for key, value in given.items() if key in _fields()}
-    if fields.get("task", "node") not in TRAINED:
-        raise unknown("task", fields["task"], TRAINED)
-    name = fields.get("method", "fedavg")
-    parameters = {key: value for key, value in given.items() if key not in fields}
-    own = [key for key in METHODS[name].model_fields if key != "name"] if name in METHODS else []
-    for key in parameters if name in METHODS else ():
-        if key not in own:
-            owners, allowed = ", ".join(_owners()[key]), ", ".join(map(_flag, own)) or "none"
-            raise InputError(
-                f"{_flag(key)} is a parameter of {owners}, not of {name}; parameters of {name}: {allowed}"
-            )
-    return {**fields, "method": {"name": name, **parameters}}
+def bring_data(spec: RunSpec) -> None:
+    """Fetch what a run needs, with a progress bar where bytes have to come."""
+    from fgl_core.cli.data import fetching
+    from fgl_core.datasets.sources import fetch
+
+    with fetching() as progress:
+        fetch(datasets_of(spec), progress)
 
 
 def _train(spec: RunSpec) -> dict[str, Any]:
@@ -90,7 +70,7 @@ def _train(spec: RunSpec) -> dict[str, Any]:
     with ExitStack() as bars:
 
         def draw() -> tqdm:
-            bar = tqdm(total=spec.rounds, desc=_title(spec), unit="round", file=sys.stderr)
+            bar = tqdm(total=spec.rounds, desc=title(spec), unit="round", file=sys.stderr)
             return bars.enter_context(bar)
 
         # into a file, nothing is drawn before the first round: an error stays a single line
@@ -121,7 +101,8 @@ def _train(spec: RunSpec) -> dict[str, Any]:
             raise
 
 
-def _title(spec: RunSpec) -> str:
+def title(spec: RunSpec) -> str:
+    """What is run on what."""
     return f"{spec.method.title} on {spec.setting if isinstance(spec, GraphSpec) else spec.dataset}"
 
 
@@ -129,13 +110,13 @@ def _report(spec: RunSpec, record: Mapping[str, Any]) -> str:
     number = len(record["partition"]["clients"])
     clients = "the whole graph" if spec.method.centralised else f"{number} clients"
     seconds = record["timing"]["seconds"]
-    lines = [f"{_title(spec)}, {clients}, seed {spec.seed}: {seconds:.1f} s"]
+    lines = [f"{title(spec)}, {clients}, seed {spec.seed}: {seconds:.1f} s"]
     if record["status"] == "diverged":
         lines.append(f"diverged: {record['reason']}; what was measured before:")
-    for moment, title in (("best", "best validation"), ("last", "last")):
+    for moment, name in (("best", "best validation"), ("last", "last")):
         if values := record[moment]:
             lines.append(
-                f"{title} round, {values['round']} of {spec.rounds}: "
+                f"{name} round, {values['round']} of {spec.rounds}: "
                 f"val {values['val_accuracy']:.1%}, test {values['test_accuracy']:.1%}"
             )
             if (everywhere := values.get("everywhere_test_accuracy")) is not None:
@@ -152,105 +133,5 @@ def _megabytes(kinds: Mapping[str, int]) -> str:
     return ", ".join(f"{count / 1e6:.1f} MB ({kind})" for kind, count in kinds.items()) or "nothing"
 
 
-def _flag(name: str) -> str:
-    return "--" + name.replace("_", "-")
-
-
 def _first_line(method: type) -> str:
     return (inspect.getdoc(method) or "").splitlines()[0]
-
-
-def _source(field: FieldInfo) -> str:
-    extra = field.json_schema_extra
-    return str(extra.get("source", "")) if isinstance(extra, dict) else ""
-
-
-def _range(field: FieldInfo) -> str:
-    choices = getattr(field.annotation, "__args__", ())
-    if choices and all(isinstance(choice, str) for choice in choices):
-        return ", ".join(choices)
-    bounds = [
-        f"{sign} {bound}"
-        for item in field.metadata
-        for key, sign in BOUNDS.items()
-        if (bound := getattr(item, key, None)) is not None
-    ]
-    return ", ".join(bounds)
-
-
-def _parameter(name: str, kind: Any, group: Group, help: str, default: str) -> inspect.Parameter:
-    about = Parameter(group=group, help=help, show_default=lambda _: default)
-    annotation = Annotated[kind | None, about]
-    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
-
-
-def _parameters() -> dict[str, inspect.Parameter]:
-    """A flag for each field of a run, then for each parameter of a method. Not given: None."""
-    of_every_run = Group("The run", sort_key=0)
-    names = ", ".join(METHODS)
-    flags = {"method": _parameter("method", str, of_every_run, f"federated method: {names}", "fedavg")}
-    flags["task"] = _parameter(
-        "task", str, of_every_run, ", ".join(TRAINED), "node, or graph when a setting is given"
-    )
-    for name, having in _fields().items():
-        if name not in flags:
-            group = Group(TITLES.get(tuple(having), f"Only with --task {' or '.join(having)}"), sort_key=1)
-            group = of_every_run if len(having) == len(TRAINED) else group
-            flags[name] = _merged(name, {task: TRAINED[task].model_fields[name] for task in having}, group)
-    for name, having in _owners().items():
-        group = Group(f"Only with --method {' or '.join(having)}", sort_key=2)
-        flags[name] = _merged(name, {method: METHODS[method].model_fields[name] for method in having}, group)
-    return flags
-
-
-def _merged(name: str, fields: Mapping[str, FieldInfo], group: Group) -> inspect.Parameter:
-    """One flag for fields of the same name; where their defaults differ, the help gives each."""
-    field = next(iter(fields.values()))
-    defaults = {owner: str(other.default) for owner, other in fields.items() if not other.is_required()}
-    default = ", ".join(f"{value} for {owner}" for owner, value in defaults.items())
-    if len(set(defaults.values())) <= 1:
-        default = next(iter(defaults.values()), "as the method has it")
-    help = _help(field) + (f": {', '.join(CHOICES[name])}" if name in CHOICES else "")
-    return _parameter(name, field.annotation, group, help, default)
-
-
-def _fields() -> dict[str, list[str]]:
-    """The tasks whose runs have a field, by its name; the seed comes last."""
-    having: dict[str, list[str]] = {}
-    for task, kind in TRAINED.items():
-        for name in kind.model_fields:
-            having.setdefault(name, []).append(task)
-    return {**having, "seed": having.pop("seed")}
-
-
-def _owners() -> dict[str, list[str]]:
-    """The methods that have a parameter, by its name."""
-    owners: dict[str, list[str]] = {}
-    for method, kind in METHODS.items():
-        for name in kind.model_fields:
-            if name != "name":
-                owners.setdefault(name, []).append(method)
-    return owners
-
-
-def _help(field: FieldInfo) -> str:
-    notes = [_range(field) if field.metadata else "", _source(field)]
-    note = "; ".join(filter(None, notes))
-    return f"{field.description} ({note})" if note else str(field.description)
-
-
-def _command() -> Callable[..., int]:
-    def run(**given: Any) -> int:
-        """Train once, write a record to data/runs, print what came out.
-
-        The round reported is the one of the best validation accuracy; test accuracy never chooses it.
-        """
-        return run_once(given)
-
-    flags = _parameters()
-    run.__signature__ = inspect.Signature(list(flags.values()), return_annotation=int)
-    run.__annotations__ = {name: flag.annotation for name, flag in flags.items()} | {"return": int}
-    return run
-
-
-run = _command()

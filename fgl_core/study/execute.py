@@ -51,7 +51,7 @@ def execute(
     watch = Heterogeneity(spec, setup, getattr(torch, dtype)) if spec.task == "heterogeneity" else None
     rounds: list[dict[str, Any]] = []
     status, reason = "done", None
-    with ops.engine(engine), _one_thread():
+    with ops.engine(engine), one_thread():
         try:
             for measured in setup.run(on_trained=watch.compare if watch else None):
                 rounds.append(measure(measured, pooled=setup.pooled))
@@ -109,7 +109,8 @@ def _head(spec: Spec, status: str, reason: str | None) -> dict[str, Any]:
 
 
 @contextmanager
-def _one_thread() -> Iterator[None]:
+def one_thread() -> Iterator[None]:
+    """Compute on one thread of PyTorch."""
     # sums over several threads round differently: one thread makes records repeatable, and is faster here
     before = torch.get_num_threads()
     torch.set_num_threads(1)

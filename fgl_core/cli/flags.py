@@ -1,0 +1,140 @@
+"""The flags of commands about one run: each field of a run, and each parameter of a method."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Annotated, Any
+
+from cyclopts import Group, Parameter
+
+from fgl_core.datasets import NODE_DATASETS
+from fgl_core.datasets.groups import SETTINGS
+from fgl_core.errors import InputError, unknown
+from fgl_core.methods import METHODS
+from fgl_core.study.spec import TASKS, RunSpec
+
+if TYPE_CHECKING:
+    from pydantic.fields import FieldInfo
+
+TITLES = {("node", "heterogeneity"): "Node classification", ("graph",): "Graph classification"}
+CHOICES = {"dataset": NODE_DATASETS, "setting": SETTINGS}
+TRAINED = {task: kind for task, kind in TASKS.items() if issubclass(kind, RunSpec)}
+BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
+
+
+def takes_flags(command: Callable[[RunSpec], int]) -> Callable[..., int]:
+    """A command about one run, with a flag for each of the run's fields and each parameter of a method."""
+
+    def with_flags(**given: Any) -> int:
+        return command(RunSpec.parse(_spec_values(given)))
+
+    flags = _parameters()
+    with_flags.__doc__ = command.__doc__
+    with_flags.__signature__ = inspect.Signature(list(flags.values()), return_annotation=int)
+    with_flags.__annotations__ = {name: flag.annotation for name, flag in flags.items()} | {"return": int}
+    return with_flags
+
+
+def flag(name: str) -> str:
+    """A field's name as it is typed."""
+    return "--" + name.replace("_", "-")
+
+
+def source_of(field: FieldInfo) -> str:
+    """Where the default of a method's parameter comes from; nothing for a field of a run."""
+    extra = field.json_schema_extra
+    return str(extra.get("source", "")) if isinstance(extra, dict) else ""
+
+
+def range_of(field: FieldInfo) -> str:
+    """The values that a field takes: choices, or bounds."""
+    choices = getattr(field.annotation, "__args__", ())
+    if choices and all(isinstance(choice, str) for choice in choices):
+        return ", ".join(choices)
+    bounds = [
+        f"{sign} {bound}"
+        for item in field.metadata
+        for key, sign in BOUNDS.items()
+        if (bound := getattr(item, key, None)) is not None
+    ]
+    return ", ".join(bounds)
+
+
+def _spec_values(given: Mapping[str, Any]) -> dict[str, Any]:
+    """The flags that were given as fields of a spec; a parameter of another method is refused by name."""
+    given = {key: value for key, value in given.items() if value is not None}
+    fields = {key: value for key, value in given.items() if key in _fields()}
+    if fields.get("task", "node") not in TRAINED:
+        raise unknown("task", fields["task"], TRAINED)
+    name = fields.get("method", "fedavg")
+    parameters = {key: value for key, value in given.items() if key not in fields}
+    own = [key for key in METHODS[name].model_fields if key != "name"] if name in METHODS else []
+    for key in parameters if name in METHODS else ():
+        if key not in own:
+            owners, allowed = ", ".join(_owners()[key]), ", ".join(map(flag, own)) or "none"
+            raise InputError(
+                f"{flag(key)} is a parameter of {owners}, not of {name}; parameters of {name}: {allowed}"
+            )
+    return {**fields, "method": {"name": name, **parameters}}
+
+
+def _parameter(name: str, kind: Any, group: Group, help: str, default: str) -> inspect.Parameter:
+    about = Parameter(group=group, help=help, show_default=lambda _: default)
+    annotation = Annotated[kind | None, about]
+    return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
+
+
+def _parameters() -> dict[str, inspect.Parameter]:
+    """A flag for each field of a run, then for each parameter of a method. Not given: None."""
+    of_every_run = Group("The run", sort_key=0)
+    names = ", ".join(METHODS)
+    flags = {"method": _parameter("method", str, of_every_run, f"federated method: {names}", "fedavg")}
+    flags["task"] = _parameter(
+        "task", str, of_every_run, ", ".join(TRAINED), "node, or graph when a setting is given"
+    )
+    for name, having in _fields().items():
+        if name not in flags:
+            group = Group(TITLES.get(tuple(having), f"Only with --task {' or '.join(having)}"), sort_key=1)
+            group = of_every_run if len(having) == len(TRAINED) else group
+            flags[name] = _merged(name, {task: TRAINED[task].model_fields[name] for task in having}, group)
+    for name, having in _owners().items():
+        group = Group(f"Only with --method {' or '.join(having)}", sort_key=2)
+        flags[name] = _merged(name, {method: METHODS[method].model_fields[name] for method in having}, group)
+    return flags
+
+
+def _merged(name: str, fields: Mapping[str, FieldInfo], group: Group) -> inspect.Parameter:
+    """One flag for fields of the same name; where their defaults differ, the help gives each."""
+    field = next(iter(fields.values()))
+    defaults = {owner: str(other.default) for owner, other in fields.items() if not other.is_required()}
+    default = ", ".join(f"{value} for {owner}" for owner, value in defaults.items())
+    if len(set(defaults.values())) <= 1:
+        default = next(iter(defaults.values()), "as the method has it")
+    help = _help(field) + (f": {', '.join(CHOICES[name])}" if name in CHOICES else "")
+    return _parameter(name, field.annotation, group, help, default)
+
+
+def _fields() -> dict[str, list[str]]:
+    """The tasks whose runs have a field, by its name; the seed comes last."""
+    having: dict[str, list[str]] = {}
+    for task, kind in TRAINED.items():
+        for name in kind.model_fields:
+            having.setdefault(name, []).append(task)
+    return {**having, "seed": having.pop("seed")}
+
+
+def _owners() -> dict[str, list[str]]:
+    """The methods that have a parameter, by its name."""
+    owners: dict[str, list[str]] = {}
+    for method, kind in METHODS.items():
+        for name in kind.model_fields:
+            if name != "name":
+                owners.setdefault(name, []).append(method)
+    return owners
+
+
+def _help(field: FieldInfo) -> str:
+    notes = [range_of(field) if field.metadata else "", source_of(field)]
+    note = "; ".join(filter(None, notes))
+    return f"{field.description} ({note})" if note else str(field.description)
