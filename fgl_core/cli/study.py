@@ -79,10 +79,7 @@ def run(
         jobs: runs computed at once; as many as there are cores if not given.
         time_budget: start no run that would end later, e.g. 90m or 1h30m.
     """
-    if jobs is None:
-        jobs = _cores()
-    if jobs < 1:
-        raise InputError(f"--jobs {jobs}: give a number of at least 1")
+    jobs = workers(jobs)
     budget = None if time_budget is None else seconds(time_budget)
     store, part = Store(), parse_only(only or [])
     results = collect(name, profile, part, store)
@@ -108,6 +105,19 @@ def run(
     print(_state(collect(name, profile, part, store)))
     print(f"records: {folder}")
     return 1 if failed else 0
+
+
+def workers(jobs: int | None) -> int:
+    """The number of worker processes: as asked for, or one per core.
+
+    Raises:
+        InputError: a number below one.
+    """
+    if jobs is None:
+        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    if jobs < 1:
+        raise InputError(f"--jobs {jobs}: give a number of at least 1")
+    return jobs
 
 
 def seconds(text: str) -> int:
@@ -137,7 +147,3 @@ def _state(results: Results) -> str:
         if count := len(results.having(status)):
             line += f", {count} {status}"
     return line + (f"; {results.command} goes on" if results.missing else "")
-
-
-def _cores() -> int:
-    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1

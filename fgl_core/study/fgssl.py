@@ -9,6 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from fgl_core.study.grid import SCALES, Scale, grid
+from fgl_core.study.spaces import SPACES
 from fgl_core.study.spec import RunSpec
 
 TAUS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
@@ -26,8 +27,8 @@ RELEASED = {
 def table1(profile: str) -> list[RunSpec]:
     """FGSSL, Table 1: accuracy of each method on each dataset, for 5, 7 and 10 clients."""
     names = ("local", "global", "fedavg", "fedprox", "fedopt", "fedsage", "fedsage+", "fgssl")
-    sgd_server = {"name": "fedopt", "server_optimizer": "sgd", "server_lr": 0.5}
-    return grid(SCALES[profile], [*({"method": {"name": name}} for name in names), {"method": sgd_server}])
+    sgd_server = {"method": SPACES["fedopt-sgd"].method}
+    return grid(SCALES[profile], [*({"method": {"name": name}} for name in names), sgd_server])
 
 
 def fig1(profile: str) -> list[RunSpec]:

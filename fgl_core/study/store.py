@@ -147,6 +147,11 @@ class Store:
         """Folder of the studies' folders."""
         return self.root / "data" / "results"
 
+    @property
+    def trials(self) -> Path:
+        """Folder of the runs that tuning makes; apart, as no table reads them."""
+        return self.root / "data" / "trials"
+
     def folder(self, study: str, profile: str) -> Path:
         """Where a study writes. The smoke profile checks the machinery: its records are not results."""
         return self.runs if profile == "smoke" else self.results / study
@@ -202,7 +207,7 @@ def write_record(data: Mapping[str, Any], folder: Path) -> Path:
     path = folder / f"{spec.slug}.json"
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        _write_atomically(path, format_record(data))
+        write_atomically(path, format_record(data))
     except OSError as error:
         raise _unwritable(folder, error) from error
     return path
@@ -240,7 +245,12 @@ def _lines(value: Any, indent: str) -> str:
     return f"{{\n{body}\n{indent}}}"
 
 
-def _write_atomically(path: Path, text: str) -> None:
+def write_atomically(path: Path, text: str) -> None:
+    """Write a file so that no reader ever sees half of it.
+
+    Raises:
+        OSError: it cannot be written.
+    """
     # a suffix other than .json: what a killed process leaves behind is never taken for a record
     draft = path.with_name(f".{path.stem}-{os.getpid()}.tmp")
     try:
