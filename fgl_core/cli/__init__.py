@@ -31,6 +31,7 @@ app.command(study)
 
 for group, name, target, purpose in (
     (app, "run", "run:run", "Train once, write a record, print what came out."),
+    (app, "tune", "tune:tune", "Search for good values, for every method, with the same effort."),
     (app, "explain", "explain:explain", "What a run would send: each tensor, its size, whether it travels."),
     (app, "methods", "run:methods", "Every method with its parameters."),
     (app, "render", "notebooks:render", "Run a notebook with other parameters, make a page of it."),
