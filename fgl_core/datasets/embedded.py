@@ -82,6 +82,12 @@ def digits_graphs() -> GraphDataset:
 
     Pixels touch along edges and corners. Features of a pixel, 0 to 1: ink, row, column.
     """
+    x, edges, offsets, digits = (part.copy() for part in _touching_pixels())
+    return GraphDataset("digits-graphs", x, edges, offsets, digits, 10)
+
+
+@cache
+def _touching_pixels() -> tuple[sp.csr_array, np.ndarray, np.ndarray, np.ndarray]:
     images, digits = _digits()
     inked = images > 0
     number = np.cumsum(inked.ravel()).reshape(inked.shape) - 1  # of each inked pixel, through all images
@@ -94,9 +100,7 @@ def digits_graphs() -> GraphDataset:
     _, row, column = np.nonzero(inked)
     x = np.column_stack([images[inked] / FULL_INK, row / (SIDE - 1), column / (SIDE - 1)])
     offsets = np.concatenate([[0], np.cumsum(inked.sum(axis=(1, 2)))]).astype(np.int64)
-    return GraphDataset(
-        "digits-graphs", sparse_features(x), undirected_edges(np.concatenate(pairs)), offsets, digits, 10
-    )
+    return sparse_features(x), undirected_edges(np.concatenate(pairs)), offsets, digits
 
 
 def _digits() -> tuple[np.ndarray, np.ndarray]:
