@@ -23,6 +23,9 @@ Only = Annotated[
         help="part of the study, as field=value,value; may be given more than once: dataset=cora", negative=()
     ),
 ]
+Untuned = Annotated[
+    bool, Parameter(help="the values before tuning, also where there are tuned ones", negative=())
+]
 UNITS = {"h": 3600, "m": 60, "s": 1}
 
 
@@ -41,13 +44,13 @@ def show() -> None:
         print(f"  {profile:<6} {meaning}")
 
 
-def status(name: str, *, profile: Profile = "lite", only: Only = None) -> None:
+def status(name: str, *, profile: Profile = "lite", only: Only = None, untuned: Untuned = False) -> None:
     """What a study has, and what it lacks and why.
 
     Args:
         name: the study, as ``fgl study list`` names it.
     """
-    results = collect(name, profile, parse_only(only or []), Store())
+    results = collect(name, profile, parse_only(only or []), Store(), tuned=not untuned)
     diverged, failed = results.having("diverged"), results.having("failed")
     print(f"{name}, profile {profile}: {len(results.shown)} of {len(results.specs)} runs recorded")
     for record in diverged:
@@ -69,6 +72,7 @@ def run(
     *,
     profile: Profile = "lite",
     only: Only = None,
+    untuned: Untuned = False,
     jobs: int | None = None,
     time_budget: str | None = None,
 ) -> int:
@@ -82,7 +86,7 @@ def run(
     jobs = workers(jobs)
     budget = None if time_budget is None else seconds(time_budget)
     store, part = Store(), parse_only(only or [])
-    results = collect(name, profile, part, store)
+    results = collect(name, profile, part, store, tuned=not untuned)
     if not results.missing:
         print(f"nothing to do: all {len(results.specs)} runs of {name}, profile {profile}, are recorded")
         return 0
@@ -99,10 +103,10 @@ def run(
             progress=sys.stderr,
         )
     except KeyboardInterrupt:
-        print(_state(collect(name, profile, part, store)))
+        print(_state(collect(name, profile, part, store, tuned=not untuned)))
         raise
     failed = [outcome for outcome in outcomes if outcome.status == "failed"]
-    print(_state(collect(name, profile, part, store)))
+    print(_state(collect(name, profile, part, store, tuned=not untuned)))
     print(f"records: {folder}")
     return 1 if failed else 0
 

@@ -12,13 +12,15 @@ from typing import Any
 from fgl_core.errors import InputError, unknown
 from fgl_core.study import fedcch, fgssl
 from fgl_core.study.spec import RunSpec, Spec
+from fgl_core.study.tuned import Choices, tuned_values, with_tuned
 
 PROFILES = {
     "smoke": "embedded data, seconds: is everything in order?",
-    "lite": "the real data, fewer rounds and seeds",
-    "paper": "the paper's protocol",
-    "power": "20 seeds, for the cells that are cheap enough",
+    "lite": "the real data, fewer rounds and seeds; never with tuned values",
+    "paper": "the paper's protocol, with tuned values where there are any",
+    "power": "20 seeds, for the cells that are cheap enough; tuned like paper",
 }
+TUNED_PROFILES = ("paper", "power")
 
 
 STUDIES: dict[str, Callable[[str], list[Spec]]] = {
@@ -41,13 +43,24 @@ STUDIES: dict[str, Callable[[str], list[Spec]]] = {
 }
 
 
-def study_specs(study: str, profile: str, only: Mapping[str, Iterable[Any]] | None = None) -> list[Spec]:
+#: Studies that take tuned values. Fig. 1 trains in another way than trials do, partitions train for no
+#: result, and FedCCH's values are its paper's.
+TUNED_STUDIES = tuple(
+    f"fgssl-{name}" for name in ("table1", "table2", "table3", "fig3", "fig4", "which", "ladder", "protocols")
+)
+
+
+def study_specs(
+    study: str, profile: str, only: Mapping[str, Iterable[Any]] | None = None, *, tuned: bool = True
+) -> list[Spec]:
     """The runs of a study.
 
     Args:
         only: keep runs whose field has one of these values, e.g. ``{"dataset": ["cora"], "clients": [5,
             10]}``. Values may be written as text. A run on the whole graph has no number of clients: it
             stands beside every number, and ``clients`` does not filter it.
+        tuned: let runs take the values chosen for their dataset and method, where the study and the profile
+            do so; else all have the values that the study writes.
 
     Raises:
         InputError: unknown study, profile, field, or a value that no run of the study has.
@@ -57,11 +70,23 @@ def study_specs(study: str, profile: str, only: Mapping[str, Iterable[Any]] | No
     if profile not in PROFILES:
         raise unknown("profile", profile, PROFILES)
     specs = STUDIES[study](profile)
+    if tuned and (choices := study_choices(study, profile)):
+        specs = [with_tuned(spec, choices) for spec in specs]
     for name, wanted in (only or {}).items():
         specs = _filtered(specs, name, [str(value) for value in wanted], f"{study}, profile {profile}")
         if not specs:
             raise InputError(f"{name}: no value is given; name at least one, or leave the filter out")
     return specs
+
+
+def takes_tuned(study: str, profile: str) -> bool:
+    """Whether the runs of a study take tuned values under a profile."""
+    return study in TUNED_STUDIES and profile in TUNED_PROFILES
+
+
+def study_choices(study: str, profile: str) -> Choices:
+    """The values chosen so far, by dataset, that the runs of a study may take; empty where it takes none."""
+    return tuned_values() if takes_tuned(study, profile) else {}
 
 
 def title(study: str) -> str:

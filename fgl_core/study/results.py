@@ -10,10 +10,18 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from fgl_core.errors import InputError, unknown
-from fgl_core.study.catalogue import PROFILES, STUDIES, study_specs
+from fgl_core.study.catalogue import (
+    PROFILES,
+    STUDIES,
+    TUNED_STUDIES,
+    study_choices,
+    study_specs,
+    takes_tuned,
+)
 from fgl_core.study.grid import distinct
 from fgl_core.study.spec import Spec
 from fgl_core.study.store import Record, Store, newest
+from fgl_core.study.tuned import Choices, tuning_of, with_tuned
 
 AUTOMATIC = ("paper", "lite")  # the more demanding first; power holds only the cheap cells
 COMPUTE = ("no", "missing")
@@ -28,6 +36,9 @@ class Results:
         found: records of those runs by digest, stale and failed ones included.
         only: the part of the study, as given to :func:`fgl_core.study.catalogue.study_specs`.
         changed: fields that have another value than in the study.
+        tuned: whether runs take tuned values where the study and the profile do so.
+        choices: the tuned values that there are for them.
+        written: runs with tuned values, by digest, as the study writes them.
     """
 
     study: str
@@ -36,6 +47,22 @@ class Results:
     found: Mapping[str, Record]
     only: Mapping[str, list[Any]] = field(default_factory=dict)
     changed: Mapping[str, Any] = field(default_factory=dict)
+    tuned: bool = True
+    choices: Choices = field(default_factory=dict)
+    written: Mapping[str, Spec] = field(default_factory=dict)
+
+    def as_written(self, spec: Spec) -> Spec:
+        """A run as the study writes it, before it took tuned values: what tells it apart from others."""
+        return self.written.get(spec.digest, spec)
+
+    @property
+    def tuning(self) -> str:
+        """In words, whether the runs' values are tuned; empty where a study never takes tuned values."""
+        if self.study not in TUNED_STUDIES:
+            return ""
+        if not self.tuned or not takes_tuned(self.study, self.profile):
+            return "defaults, not tuned"
+        return tuning_of(self.specs, self.choices)
 
     def record(self, spec: Spec) -> Record | None:
         """The record of a run, done or diverged; None if it is missing, failed or stale."""
@@ -67,6 +94,8 @@ class Results:
         words = ["fgl", "study", "run", self.study, "--profile", self.profile]
         for name, values in self.only.items():
             words += ["--only", f"{name}={','.join(map(str, values))}"]
+        if not self.tuned and takes_tuned(self.study, self.profile):
+            words.append("--untuned")
         return shlex.join(words)
 
     def stamp(self) -> str:
@@ -76,6 +105,8 @@ class Results:
         if self.changed:
             values = ", ".join(f"{name} {value}" for name, value in self.changed.items())
             parts.append(f"Other values than in the study: {values}.")
+        if takes_tuned(self.study, self.profile):
+            parts.append(f"Learning rates and weights: {self.tuning}.")
         if last is not None:
             commit = f"commit `{last.commit}`" if last.commit else "outside a checkout"
             parts.append(f"Newest record: {last.date[:10] or 'no date'}, {commit}.")
@@ -95,6 +126,7 @@ def open_results(
     only: Mapping[str, Any] | None = None,
     change: Mapping[str, Any] | None = None,
     compute: str = "no",
+    tuned: bool = True,
     store: Store | None = None,
 ) -> Results:
     """The results of a study; what a notebook reads.
@@ -106,6 +138,7 @@ def open_results(
             is. The study's records do not answer such runs; they are single runs, as ``fgl run`` makes them.
         compute: ``missing`` computes first what is missing, one run after the other, with a progress bar. The
             smoke profile always does, silently: its runs on embedded data take seconds and are not committed.
+        tuned: let runs take tuned values where the study and the profile do so.
 
     Raises:
         InputError: an unknown name or value; with ``missing``, data that cannot be had or an unwritable
@@ -114,10 +147,10 @@ def open_results(
     if compute not in COMPUTE:
         raise unknown("value of compute", compute, COMPUTE)
     store = store or Store()
-    profile = resolve_profile(study, profile, store)
+    profile = resolve_profile(study, profile, store, tuned=tuned)
     part = {name: _listed(values) for name, values in (only or {}).items() if values is not None}
-    changed = _changed(study_specs(study, profile, part), change or {})
-    results = collect(study, profile, part, store, changed)
+    changed = _changed(study_specs(study, profile, part, tuned=tuned), change or {})
+    results = collect(study, profile, part, store, changed, tuned=tuned)
     if results.missing and (compute == "missing" or profile == "smoke"):
         from fgl_core.study.sweep import sweep
 
@@ -127,7 +160,7 @@ def open_results(
             known=store.available(profile).values(),
             progress=sys.stdout if compute == "missing" else None,
         )
-        results = collect(study, profile, part, store, changed)
+        results = collect(study, profile, part, store, changed, tuned=tuned)
     return results
 
 
@@ -137,18 +170,27 @@ def collect(
     only: Mapping[str, list[Any]],
     store: Store,
     changed: Mapping[str, Any] | None = None,
+    *,
+    tuned: bool = True,
 ) -> Results:
     """What the store holds of a study under a profile, as it is."""
-    specs = study_specs(study, profile, only)
+    specs = study_specs(study, profile, only, tuned=tuned)
+    choices = study_choices(study, profile) if tuned else {}
+    untuned = study_specs(study, profile, tuned=False) if choices else []
+    written = {with_tuned(spec, choices).digest: spec for spec in untuned}
     if changed:
-        specs = distinct(Spec.parse({**spec.model_dump(mode="json"), **changed}) for spec in specs)
+        wanted = [(_with(spec, changed), _with(written.get(spec.digest, spec), changed)) for spec in specs]
+        specs, written = (
+            distinct(spec for spec, _ in wanted),
+            {spec.digest: before for spec, before in wanted},
+        )
     # single runs are kept apart from the studies' results
     records = store.load(store.results, store.runs) if changed else store.available(profile)
     found = {spec.digest: records[spec.digest] for spec in specs if spec.digest in records}
-    return Results(study, profile, specs, found, only, changed or {})
+    return Results(study, profile, specs, found, only, changed or {}, tuned, choices, written)
 
 
-def resolve_profile(study: str, profile: str, store: Store) -> str:
+def resolve_profile(study: str, profile: str, store: Store, *, tuned: bool = True) -> str:
     """The profile meant by ``auto``; any other name stands for itself.
 
     The best profile is the more demanding one of which at least half the runs are recorded; if there is none,
@@ -164,7 +206,7 @@ def resolve_profile(study: str, profile: str, store: Store) -> str:
         return profile
     shares = {}
     for name in AUTOMATIC:
-        results = collect(study, name, {}, store)
+        results = collect(study, name, {}, store, tuned=tuned)
         shares[name] = len(results.shown) / len(results.specs)
         if shares[name] >= 0.5:
             return name
@@ -186,6 +228,10 @@ def parse_only(filters: Iterable[str]) -> dict[str, list[str]]:
             raise InputError(f"--only {text}: write field=value or field=value,value, e.g. dataset=cora")
         parsed.setdefault(name.strip().replace("-", "_"), []).extend(listed)
     return parsed
+
+
+def _with(spec: Spec, values: Mapping[str, Any]) -> Spec:
+    return Spec.parse({**spec.model_dump(mode="json"), **values})
 
 
 def _changed(specs: list[Spec], change: Mapping[str, Any]) -> dict[str, Any]:

@@ -143,7 +143,7 @@ def comparison(
     for cell in all_cells:
         values = cell.values(results)
         mean, std = mean_std(list(values.values()))
-        beside = None if cell in baselines else _baseline(cell, baselines)
+        beside = None if cell in baselines else _baseline(cell, baselines, results)
         rows.append(
             {
                 "dataset": cell.dataset,
@@ -212,12 +212,15 @@ def settings_table(results: Results) -> pd.DataFrame:
         for name, value in spec.method.model_dump(exclude={"name"}).items():
             values.setdefault(f"{METHODS[spec.method.name].title}: {name}", {})[str(value)] = None
     rows = {name.replace("_", " "): ", ".join(taken) for name, taken in values.items()}
+    if results.tuning:
+        rows = {"learning rate and weights": results.tuning, **rows}
     return pd.DataFrame({"value": rows}).rename_axis("setting")
 
 
-def _baseline(cell: Cell, baselines: list[Cell]) -> Cell | None:
+def _baseline(cell: Cell, baselines: list[Cell], results: Results) -> Cell | None:
     beside = [other for other in baselines if (other.dataset, other.clients) == (cell.dataset, cell.clients)]
-    alike = [other for other in beside if _common(other.specs[0]) == _common(cell.specs[0])]
+    conditions = _common(results.as_written(cell.specs[0]))  # a tuned value is none
+    alike = [other for other in beside if _common(results.as_written(other.specs[0])) == conditions]
     return next(iter(alike or beside), None)
 
 
@@ -285,7 +288,7 @@ def placed_runs(results: Results, label: Label | None = None) -> Iterator[tuple[
         if not METHODS[spec.method.name].centralised:
             dataset, clients = place(spec)
             numbers.setdefault(dataset, {})[clients] = None
-    labels = _labels(specs) if label is None else {spec.digest: label(spec) for spec in specs}
+    labels = _labels(specs, results.as_written) if label is None else {s.digest: label(s) for s in specs}
     for spec in specs:
         dataset, clients = place(spec)
         beside = METHODS[spec.method.name].centralised and numbers.get(dataset)
@@ -293,9 +296,9 @@ def placed_runs(results: Results, label: Label | None = None) -> Iterator[tuple[
             yield number, labels[spec.digest], spec
 
 
-def _labels(specs: list[RunSpec]) -> dict[str, str]:
+def _labels(specs: list[RunSpec], before: Callable[[RunSpec], RunSpec] = lambda spec: spec) -> dict[str, str]:
     """The method's title, and each value that tells its runs at one place apart unless it is the default."""
-    fields = {spec.digest: _fields(spec) for spec in specs}
+    fields = {spec.digest: _fields(before(spec)) for spec in specs}  # tuned values tell no rows apart
     taken: dict[tuple[str, str, str], set[str]] = {}
     for spec in specs:
         for name, value in fields[spec.digest].items():
