@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from typing import Any
 
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import GraphSpec, RunSpec
+from fgl_core.study.tables import place
 
 
 def synthetic_record(
     spec: RunSpec, test: float = 0.8, *, date: str = "2026-01-02T03:04:05+00:00"
 ) -> dict[str, Any]:
     """A finished run of ``spec`` whose best round is its last and has the test accuracy ``test``."""
-    rounds = spec.rounds
+    rounds, (_, clients) = spec.rounds, place(spec)
     climb = [round(test * (number + 1) / rounds, 5) for number in range(rounds)]
     names = (
         "val_accuracy",
@@ -26,8 +27,8 @@ def synthetic_record(
     curves: dict[str, list[Any]] = {"loss": [round(2.0 - value, 5) for value in climb]}
     curves |= {name: list(climb) for name in names}
     for split in ("val", "test"):
-        curves[f"{split}_correct"] = [[300 + number] * spec.clients for number in range(rounds)]
-    if spec.method.evaluates_everywhere:
+        curves[f"{split}_correct"] = [[300 + number] * clients for number in range(rounds)]
+    if spec.method.evaluates_everywhere and not isinstance(spec, GraphSpec):
         curves["everywhere_test_accuracy"] = [round(value / 2, 5) for value in climb]
     last = {"round": rounds, **{name: values[-1] for name, values in curves.items()}}
     return {
@@ -39,7 +40,7 @@ def synthetic_record(
         "reason": None,
         "partition": {
             "hash": "0" * 64,
-            "clients": [_client(number) for number in range(spec.clients)],
+            "clients": [_client(number) for number in range(clients)],
             "edges_lost": 3,
             "edges_lost_share": 0.25,
             "label_skew": 0.2,
@@ -49,7 +50,8 @@ def synthetic_record(
         "best": last,
         "last": last,
         **({"heterogeneity": _pairs(spec, test)} if spec.task == "heterogeneity" else {}),
-        "bytes": {way: {"model": [3_694_900 * spec.clients] * rounds} for way in ("up", "down")},
+        "bytes": {way: {"model": [3_694_900 * clients] * rounds} for way in ("up", "down")},
+        "notes": {"clusters": [[0] * clients] * rounds} if spec.method.name == "fedcch" else {},
         "timing": {"seconds": 2.0, "seconds_per_round": round(2.0 / rounds, 4)},
         "environment": {"versions": {}, "cpu": "", "commit": "abcdef123456", "date": date, "engine": "fast"},
     }

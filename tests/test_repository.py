@@ -69,9 +69,11 @@ TORCH_FREE = (
     "fgl_core.study.tables",
     "fgl_core.study.contrasts",
     "fgl_core.study.curves",
+    "fgl_core.study.graph_sets",
     "fgl_core.study.partitions",
     "fgl_core.study.similarity",
     "fgl_core.study.sweeps",
+    "fgl_core.study.traffic",
     "fgl_core.augment",
     "fgl_core.plots",
 )

@@ -7,7 +7,10 @@ kind of figure.
 from fgl_core.plots.classes import class_bars, class_panels
 from fgl_core.plots.curves import accuracy_per_round, per_round
 from fgl_core.plots.dots import difference_dots
+from fgl_core.plots.drawings import graph_drawings
 from fgl_core.plots.heat import Heat, heat_maps
+from fgl_core.plots.shares import share_bars
+from fgl_core.plots.spreads import spreads
 from fgl_core.plots.sweeps import sweep_lines
 
 __all__ = [
@@ -16,7 +19,10 @@ __all__ = [
     "class_bars",
     "class_panels",
     "difference_dots",
+    "graph_drawings",
     "heat_maps",
     "per_round",
+    "share_bars",
+    "spreads",
     "sweep_lines",
 ]

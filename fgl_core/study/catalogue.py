@@ -40,6 +40,7 @@ STUDIES: dict[str, Callable[[str], list[Spec]]] = {
     "fedcch-ladder": fedcch.ladder,
     "fedcch-norms": fedcch.norms,
     "fedcch-datasets": fedcch.datasets,
+    "fedcch-fig1": fedcch.fig1,
 }
 
 

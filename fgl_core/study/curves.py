@@ -62,11 +62,15 @@ def rounds_to_reach(results: Results, baseline: str = "fedavg", label: Label | N
     return pd.DataFrame(rows)
 
 
-def reach_table(frame: pd.DataFrame, *, uuid: str = "reach") -> Styler:
-    """The median round of :func:`rounds_to_reach`, and how many seeds get there at all."""
+def reach_table(frame: pd.DataFrame, *, columns: str = "clients", uuid: str = "reach") -> Styler:
+    """The median round of :func:`rounds_to_reach`, and how many seeds get there at all.
+
+    Args:
+        columns: as in :func:`fgl_core.study.tables.accuracy_table`.
+    """
     text = frame.apply(_reach_text, axis=1)
     caption = "Rounds to reach what FedAvg ends with, median over seeds (seeds that get there)"
-    return wide_table(frame, text, caption, uuid=uuid)
+    return wide_table(frame, text, caption, columns=columns, uuid=uuid)
 
 
 def lead(frame: pd.DataFrame, label: str) -> pd.DataFrame:
