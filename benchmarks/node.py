@@ -11,24 +11,18 @@ own round loop. Peak memory is that of a fresh process that does one round and n
 from __future__ import annotations
 
 import argparse
-import json
 import os
-import platform
-import resource
 import subprocess
 import sys
-import time
 from collections.abc import Callable
-from importlib.metadata import version
 from pathlib import Path
-from statistics import median
-from typing import Any
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import torch
 
+from benchmarks.timing import in_turn, peak_mib, write
 from fgl_core.datasets import load_node_dataset
 from fgl_core.methods import METHODS
 from fgl_core.models import ops
@@ -37,7 +31,6 @@ from fgl_core.streams import Streams
 from fgl_core.study.setup import set_up
 from fgl_core.study.spec import NodeSpec
 
-RESULTS = Path(__file__).parent / "results" / "node.json"
 DATASETS = ("cora", "citeseer", "pubmed")
 TARGETS = {"fedavg": 3.5, "fgssl": 4.0}
 CLIENTS, HIDDEN = 5, 128
@@ -65,26 +58,11 @@ def plain_round(name: str, method: str) -> Callable[[], float]:
 
 
 def measure(name: str, method: str, repeats: int, engine: str) -> dict[str, float]:
-    """Median seconds of a round by each, in turn, and the median of the paired ratios."""
-    rounds = {"plain": plain_round(name, method), "package": package_round(name, method)}
-    seconds: dict[str, list[float]] = {who: [] for who in rounds}
+    """Seconds and ratio, and the loss of each one's next round, which must be alike."""
+    plain, package = plain_round(name, method), package_round(name, method)
     with ops.engine(engine):
-        losses = {who: run() for who, run in rounds.items()}  # compiles and fills caches, untimed
-        for _ in range(repeats):
-            for who, run in rounds.items():
-                started = time.process_time()
-                run()
-                seconds[who].append(time.process_time() - started)
-    ratios = [a / b for a, b in zip(seconds["plain"], seconds["package"], strict=True)]
-    return {
-        "plain_seconds": round(median(seconds["plain"]), 5),
-        "package_seconds": round(median(seconds["package"]), 5),
-        "ratio": round(median(ratios), 2),
-        "ratio_lowest": round(min(ratios), 2),
-        "ratio_highest": round(max(ratios), 2),
-        "plain_loss": round(losses["plain"], 4),
-        "package_loss": round(losses["package"], 4),
-    }
+        timed = in_turn(plain, package, repeats)
+        return timed | {"plain_loss": round(plain(), 4), "package_loss": round(package(), 4)}
 
 
 def peak_memory(name: str, method: str, who: str, engine: str) -> float:
@@ -101,39 +79,7 @@ def alone(name: str, method: str, who: str, engine: str) -> float:
     run = plain_round(name, method) if who == "plain" else package_round(name, method)
     with ops.engine(engine):
         run()
-    status = Path(
-        "/proc/self/status"
-    )  # what getrusage says on Linux includes the process that started this one
-    if status.exists():
-        return int(status.read_text().partition("VmHWM:")[2].split()[0]) / 2**10
-    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
-
-
-def machine() -> dict[str, str]:
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        names = [
-            line.partition(":")[2].strip() for line in info.read_text().splitlines() if "model name" in line
-        ]
-        cpu = names[0] if names else cpu
-    packages = ("torch", "torch-geometric", "numba", "numpy", "scipy")
-    return {"cpu": cpu, "python": platform.python_version()} | {name: version(name) for name in packages}
-
-
-def write(rows: list[dict[str, Any]]) -> None:
-    """Write the rows; others in the file stay when they were measured on the same machine."""
-    kept = []
-    if RESULTS.exists():
-        before = json.loads(RESULTS.read_text())
-        measured = {(row["dataset"], row["method"]) for row in rows}
-        if before["machine"] == machine():
-            kept = [row for row in before["rows"] if (row["dataset"], row["method"]) not in measured]
-    order = [(name, method) for name in DATASETS for method in TARGETS]
-    rows = sorted([*kept, *rows], key=lambda row: order.index((row["dataset"], row["method"])))
-    RESULTS.parent.mkdir(exist_ok=True)
-    RESULTS.write_text(json.dumps({"machine": machine(), "rows": rows}, indent=1) + "\n")
-    print(f"written to {RESULTS}")
+    return peak_mib()
 
 
 def main() -> None:
@@ -167,7 +113,7 @@ def main() -> None:
             print(line, flush=True)
             rows.append(row)
     if options.engine == "fast" and not options.no_memory:
-        write(rows)
+        write("node", rows, key=("dataset", "method"))
 
 
 if __name__ == "__main__":

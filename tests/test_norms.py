@@ -9,7 +9,7 @@ from torch_geometric.nn import GraphNorm
 from fgl_core.errors import InputError
 from fgl_core.models import ops
 from fgl_core.models.norms import BatchNorm, PersonalisationFactor, build_norm
-from fgl_core.models.ops.pergraph import graph_norm, graph_sum, relu_dropout
+from fgl_core.models.ops.pergraph import graph_norm, graph_sum, relu_dropout, two_layers
 
 SIZES = torch.tensor([4, 1, 7, 2])
 
@@ -132,3 +132,42 @@ def test_none_changes_nothing_and_has_no_tensors():
 def test_unknown_norm_is_named():
     with pytest.raises(InputError, match="did you mean 'batch'"):
         build_norm("bacht", 3, torch.float64)
+
+
+@pytest.mark.parametrize("engine", ops.ENGINES)
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_two_layers_are_torchs_own_and_so_are_their_gradients(engine, dtype):
+    mlp = torch.nn.Sequential(torch.nn.Linear(5, 7), torch.nn.ReLU(), torch.nn.Linear(7, 3)).to(dtype)
+    with torch.no_grad():
+        for seed, parameter in enumerate(mlp.parameters()):
+            parameter.copy_(drawn(*parameter.shape, seed=seed, dtype=dtype))
+    x, pull = drawn(14, 5, seed=8, dtype=dtype), drawn(14, 3, seed=9, dtype=dtype)
+    inputs = [x.requires_grad_(), *mlp.parameters()]
+    with ops.engine(engine):
+        out = two_layers(*inputs)
+    torch.testing.assert_close(out, mlp(x))
+    ours = torch.autograd.grad((out * pull).sum(), inputs)
+    theirs = torch.autograd.grad((mlp(x) * pull).sum(), inputs)
+    torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("engine", ops.ENGINES)
+def test_graph_sum_adds_the_rows_of_each_graph_and_its_gradient_repeats(engine):
+    x = drawn(14, 3).requires_grad_()
+    with ops.engine(engine):
+        out = graph_sum(x, SIZES)
+    torch.testing.assert_close(out, torch.stack([part.sum(0) for part in x.split(SIZES.tolist())]))
+    pull = drawn(4, 3, seed=1)
+    (gradient,) = torch.autograd.grad((out * pull).sum(), x)
+    torch.testing.assert_close(gradient, torch.cat([pull[[i]].expand(n, 3) for i, n in enumerate(SIZES)]))
+
+
+@pytest.mark.parametrize("engine", ops.ENGINES)
+def test_a_row_that_is_not_a_number_stays_so(engine):
+    x = drawn(14, 5).index_fill(0, torch.tensor([2]), torch.nan)
+    weights = (drawn(7, 5), drawn(7), drawn(3, 7), drawn(3))
+    with ops.engine(engine):
+        assert two_layers(x, *weights).isnan().any(1).nonzero().tolist() == [[2]]
+        assert relu_dropout(x, 0.0, None).isnan().any(1).nonzero().tolist() == [[2]]
+        kept = relu_dropout(x, 0.5, torch.Generator().manual_seed(0))
+        assert kept.isnan().any(1).nonzero().tolist() == [[2]]

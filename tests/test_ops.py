@@ -81,14 +81,20 @@ def test_attention_passes_gradcheck(backend: str) -> None:
     assert torch.autograd.gradcheck(lambda *t: ops.attention(graph.adjacency, *t), inputs)
 
 
+@pytest.mark.parametrize("engine", ops.ENGINES)
 @pytest.mark.parametrize("dtype", TOLERANCE)
-def test_neighbour_sum_is_the_adjacency_product(backend: str, dtype: torch.dtype) -> None:
+@pytest.mark.parametrize("own", [False, True])
+def test_neighbour_sum_is_the_adjacency_product(
+    backend: str, engine: str, dtype: torch.dtype, own: bool
+) -> None:
     graph = random_view(random_graph(3, dtype), 3)
     target, source = graph.neighbours
     dense = torch.zeros(40, 40, dtype=dtype).index_put((target, source), torch.ones((), dtype=dtype))
+    dense += torch.eye(40, dtype=dtype) * own
     x = normal(8, 40, 5, dtype=dtype).requires_grad_()
     pull = normal(9, 40, 5, dtype=dtype)
-    out = ops.neighbour_sum(graph.adjacency, x)
+    with ops.engine(engine):
+        out = ops.neighbour_sum(graph.adjacency, x, own=own)
     (gradient,) = torch.autograd.grad((out * pull).sum(), x)
     close([out, gradient], [dense @ x, dense.T @ pull], dtype)
 

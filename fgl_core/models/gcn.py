@@ -37,7 +37,7 @@ class GCNConv(nn.Module):
         )
         scale = (graph.adjacency.degree + 1).to(projected.dtype).rsqrt()[:, None]
         scaled = scale * projected
-        return scale * (ops.neighbour_sum(graph.adjacency, scaled) + scaled) + self.bias
+        return scale * ops.neighbour_sum(graph.adjacency, scaled, own=True) + self.bias
 
 
 class GCN(nn.Module):

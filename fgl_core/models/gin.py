@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from fgl_core.models import ops
 from fgl_core.models.initialise import uniform
 from fgl_core.models.norms import build_norm
-from fgl_core.models.ops.pergraph import graph_sum, relu_dropout
+from fgl_core.models.ops.pergraph import graph_sum, relu_dropout, two_layers
 from fgl_core.models.packed import GraphBatch
 
 LAYERS = 3
@@ -93,7 +93,9 @@ class GINConv(nn.Module):
 
     def forward(self, x: Tensor, batch: GraphBatch) -> Tensor:
         """Convolve node rows x [n, in_features] to [n, out_features]."""
-        return self.mlp(x + ops.neighbour_sum(batch.adjacency, x))
+        first, _, second = self.mlp
+        summed = ops.neighbour_sum(batch.adjacency, x, own=True)
+        return two_layers(summed, first.weight, first.bias, second.weight, second.bias)
 
 
 class InputLayer(nn.Module):
@@ -109,7 +111,7 @@ class InputLayer(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         if features.dtype == torch.int64:
-            return F.embedding(features, self.weight) + self.bias
+            return F.embedding(features, self.weight + self.bias)  # the bias once per column, not per node
         return features @ self.weight + self.bias
 
 

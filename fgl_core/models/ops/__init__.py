@@ -87,9 +87,9 @@ def attention(
     return _current().attention(adjacency, x, att_source, att_target, bias, slope)
 
 
-def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
-    """Sum of the neighbours' rows, ``out_i = Σ_{j∈A_i} x_j``, [n, d]; zeros without neighbours."""
-    return _current().neighbour_sum(adjacency, x)
+def neighbour_sum(adjacency: Adjacency, x: Tensor, *, own: bool = False) -> Tensor:
+    """Sum of the neighbours' rows, ``out_i = Σ_{j∈A_i} x_j``, [n, d]; ``own`` adds the node's own row x_i."""
+    return _current().neighbour_sum(adjacency, x, own)
 
 
 def elu_dropout(h: Tensor, rate: float, generator: torch.Generator | None) -> Tensor:

@@ -77,14 +77,14 @@ class _NeighbourSum(torch.autograd.Function):
     """The adjacency is symmetric: the backward pass is the same sum."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, adjacency: Adjacency) -> Tensor:
-        ctx.adjacency = adjacency
-        return _neighbour_sum(x, adjacency)
+    def forward(ctx: Any, x: Tensor, adjacency: Adjacency, own: bool) -> Tensor:
+        ctx.adjacency, ctx.own = adjacency, own
+        return _neighbour_sum(x, adjacency, own)
 
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return _neighbour_sum(grad, ctx.adjacency), None
+        return _neighbour_sum(grad, ctx.adjacency, ctx.own), None, None
 
 
 class _EluDropout(torch.autograd.Function):
@@ -135,8 +135,10 @@ def attention(
     return _Attention.apply(x, att_source, att_target, bias, adjacency, slope)
 
 
-def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
-    return _NeighbourSum.apply(x, adjacency) if kernels.usable(x) else plain.neighbour_sum(adjacency, x)
+def neighbour_sum(adjacency: Adjacency, x: Tensor, own: bool) -> Tensor:
+    if not kernels.usable(x):
+        return plain.neighbour_sum(adjacency, x, own)
+    return _NeighbourSum.apply(x, adjacency, own)
 
 
 def elu_dropout(h: Tensor, keep: Tensor | None, scale: float) -> Tensor:
@@ -152,9 +154,9 @@ def neighbour_divergence(adjacency: Adjacency, z_local: Tensor, z_global: Tensor
     return _NeighbourDivergence.apply(z_local, z_global, adjacency, omega)
 
 
-def _neighbour_sum(x: Tensor, adjacency: Adjacency) -> Tensor:
+def _neighbour_sum(x: Tensor, adjacency: Adjacency, own: bool) -> Tensor:
     out = torch.empty_like(x, memory_format=torch.contiguous_format)
-    kernels.neighbour_sum(*adjacency.arrays, _array(x), out.numpy())
+    kernels.neighbour_sum(*adjacency.arrays, _array(x), own, out.numpy())
     return out
 
 

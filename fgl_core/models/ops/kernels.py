@@ -18,12 +18,12 @@ try:
 except ImportError:
     AVAILABLE = False
 
-    def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         return function
 else:
     AVAILABLE = True
 
-    def _compiled(function: Callable[..., Any]) -> Callable[..., Any]:
+    def compiled(function: Callable[..., Any]) -> Callable[..., Any]:
         # Sums may be reordered, for vector instructions; NaN and infinity keep their meaning.
         options = {"nogil": True, "fastmath": {"reassoc", "contract", "arcp", "nsz"}}
         try:
@@ -37,7 +37,7 @@ def usable(tensor: Tensor) -> bool:
     return AVAILABLE and tensor.device.type == "cpu"
 
 
-@_compiled
+@compiled
 def compress(pointer, source, edge, keep):
     """Adjacency without the undirected edges where keep is False; the edges that stay are renumbered."""
     number = np.empty(len(keep), np.int32)
@@ -61,7 +61,7 @@ def compress(pointer, source, edge, keep):
     return new_pointer, new_source, new_edge
 
 
-@_compiled
+@compiled
 def product(pointer, column, value, keep_row, keep_column, dense, out):
     """out = (keep_row ⊙ sparse ⊙ keep_column) dense, the keeps as uint8.
 
@@ -98,21 +98,21 @@ def product(pointer, column, value, keep_row, keep_column, dense, out):
                 row[c] += factor * other[c]
 
 
-@_compiled
-def neighbour_sum(pointer, source, x, out):
-    """out_i = Σ_{j∈A_i} x_j."""
+@compiled
+def neighbour_sum(pointer, source, x, own, out):
+    """out_i = Σ_{j∈A_i} x_j, and x_i if own."""
     width = x.shape[1]
     for i in range(len(pointer) - 1):
-        row = out[i]
+        row, here = out[i], x[i]
         for c in range(width):
-            row[c] = 0
+            row[c] = here[c] if own else 0
         for k in range(pointer[i], pointer[i + 1]):
             other = x[source[k]]
             for c in range(width):
                 row[c] += other[c]
 
 
-@_compiled
+@compiled
 def attention(pointer, source, x, att_source, att_target, bias, slope, out, weight, own, score):
     """Forward pass of one attention head with self-loops.
 
@@ -157,7 +157,7 @@ def attention(pointer, source, x, att_source, att_target, bias, slope, out, weig
                 row[c] += factor * other[c]
 
 
-@_compiled
+@compiled
 def attention_backward(
     pointer, source, x, att_source, att_target, bias, slope, out, weight, own, score, grad, grad_x, grad_score
 ):
@@ -203,7 +203,7 @@ def attention_backward(
             grad_here[c] += as_source * att_source[c] + as_target * att_target[c]
 
 
-@_compiled
+@compiled
 def elu_dropout(h, power, keep, scale):
     """power = exp(h) becomes ELU(h) ⊙ keep · scale, in place; arrays are flat, keep is uint8."""
     for k in range(len(h)):
@@ -211,7 +211,7 @@ def elu_dropout(h, power, keep, scale):
         power[k] = value * (keep[k] * scale)
 
 
-@_compiled
+@compiled
 def elu_dropout_backward(grad, out, keep, scale, grad_h):
     """Derivative of :func:`elu_dropout`: the slope of ELU is ELU + 1 below zero, and out = scale · ELU."""
     for k in range(len(grad)):
@@ -219,7 +219,7 @@ def elu_dropout_backward(grad, out, keep, scale, grad_h):
         grad_h[k] = grad[k] * (keep[k] * slope)
 
 
-@_compiled
+@compiled
 def neighbour_divergence(pointer, source, z_local, z_global, omega, grad):
     """Sum over nodes of KL(S^g_i ‖ S^m_i), and its gradient by z_local, added to grad [n, c]."""
     width = z_local.shape[1]
@@ -256,7 +256,7 @@ def neighbour_divergence(pointer, source, z_local, z_global, omega, grad):
     return total
 
 
-@_compiled
+@compiled
 def _log_sum_exp(values, length):
     highest = values[0]
     for k in range(1, length):

@@ -1,4 +1,4 @@
-"""Operators of the graph-level models: sums and normalisation within each graph, activation with dropout.
+"""Operators of the graph-level models: two-layer perceptron, sums and norms of each graph, dropout.
 
 As in the rest of the package, the reference engine composes them from plain torch, and the fast engine takes
 compiled loops that read and write each row once. Rows stand one graph after the other.
@@ -23,8 +23,23 @@ def graph_sum(x: Tensor, sizes: Tensor) -> Tensor:
     Args:
         sizes: rows of each graph, int64 [g].
     """
+    if current_engine() == "fast" and kernels.usable(x):
+        return _GraphSum.apply(x, sizes)
     graph = torch.repeat_interleave(sizes, output_size=len(x))
     return x.new_zeros((len(sizes), x.shape[1])).index_add(0, graph, x)
+
+
+def two_layers(x: Tensor, weight_1: Tensor, bias_1: Tensor, weight_2: Tensor, bias_2: Tensor) -> Tensor:
+    """``ReLU(x W₁ᵀ + b₁) W₂ᵀ + b₂`` [n, out], the MLP within a GIN layer.
+
+    Args:
+        x: [n, in].
+        weight_1, bias_1: [hidden, in] and [hidden].
+        weight_2, bias_2: [out, hidden] and [out].
+    """
+    if current_engine() == "fast" and kernels.usable(x):
+        return _TwoLayers.apply(x, weight_1, bias_1, weight_2, bias_2)
+    return F.linear(F.relu(F.linear(x, weight_1, bias_1)), weight_2, bias_2)
 
 
 def graph_norm(x: Tensor, sizes: Tensor, alpha: Tensor, gamma: Tensor, beta: Tensor, eps: float) -> Tensor:
@@ -58,6 +73,43 @@ def relu_dropout(x: Tensor, rate: float, generator: torch.Generator | None) -> T
     if current_engine() == "fast" and kernels.usable(x):
         return _ReluDropout.apply(x, keep, scale)
     return F.relu(x) * (keep.to(x.device, x.dtype) * scale)
+
+
+class _GraphSum(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx: Any, x: Tensor, sizes: Tensor) -> Tensor:
+        ctx.sizes = sizes
+        out = x.new_zeros((len(sizes), x.shape[1]))
+        _sum(_array(x.contiguous()), _array(sizes), _array(out))
+        return out
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        return torch.repeat_interleave(grad, ctx.sizes, dim=0), None
+
+
+class _TwoLayers(torch.autograd.Function):
+    """Bias, activation and their derivatives in one pass over what a matrix product leaves in the cache."""
+
+    @staticmethod
+    def forward(
+        ctx: Any, x: Tensor, weight_1: Tensor, bias_1: Tensor, weight_2: Tensor, bias_2: Tensor
+    ) -> Tensor:
+        inner = x @ weight_1.T
+        _add_relu(_array(inner), _array(bias_1))
+        ctx.save_for_backward(x, inner, weight_1, weight_2)
+        return torch.addmm(bias_2, inner, weight_2.T)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
+        x, inner, weight_1, weight_2 = ctx.saved_tensors
+        grad_inner = grad @ weight_2
+        grad_bias = grad.new_zeros(inner.shape[1])
+        _relu_backward(_array(inner), _array(grad_inner), _array(grad_bias))
+        grad_x = grad_inner @ weight_1 if ctx.needs_input_grad[0] else None
+        return grad_x, grad_inner.T @ x, grad_bias, grad.T @ inner, grad.sum(0)
 
 
 class _GraphNorm(torch.autograd.Function):
@@ -112,7 +164,20 @@ def _array(tensor: Tensor) -> np.ndarray:
     return tensor.detach().numpy()
 
 
-@kernels._compiled
+@kernels.compiled
+def _sum(x, sizes, out):
+    """Rows of each graph added to out, [g, d]."""
+    first = 0
+    for i in range(len(sizes)):
+        to = out[i]
+        for v in range(first, first + sizes[i]):
+            row = x[v]
+            for c in range(x.shape[1]):
+                to[c] += row[c]
+        first += sizes[i]
+
+
+@kernels.compiled
 def _norm(x, sizes, alpha, gamma, beta, mean, inverse, out, eps):
     """Forward pass of graph_norm; mean and inverse (1/√(σ̂² + ε)) come in as zeros, [g, d]."""
     width = x.shape[1]
@@ -141,7 +206,7 @@ def _norm(x, sizes, alpha, gamma, beta, mean, inverse, out, eps):
         first = last
 
 
-@kernels._compiled
+@kernels.compiled
 def _norm_backward(x, sizes, alpha, gamma, mean, inverse, grad, grad_x, grad_alpha, grad_gamma, grad_beta):
     """Backward pass of graph_norm; the gradients by the parameters come in as zeros.
 
@@ -185,13 +250,32 @@ def _norm_backward(x, sizes, alpha, gamma, mean, inverse, grad, grad_x, grad_alp
         first = last
 
 
-@kernels._compiled
+@kernels.compiled
+def _add_relu(x, bias):
+    """x becomes ReLU(x + bias)."""
+    for i in range(len(x)):
+        row = x[i]
+        for c in range(len(bias)):
+            row[c] = max(row[c] + bias[c], 0)
+
+
+@kernels.compiled
+def _relu_backward(out, grad, total):
+    """grad becomes zero where out is; what is left of it is added to total, column by column."""
+    for i in range(len(out)):
+        row, g = out[i], grad[i]
+        for c in range(len(total)):
+            g[c] = g[c] if row[c] > 0 else 0
+            total[c] += g[c]
+
+
+@kernels.compiled
 def _relu_dropout(x, keep, scale, out):
     for k in range(len(x)):
         out[k] = max(x[k], 0) * (keep[k] * scale)
 
 
-@kernels._compiled
+@kernels.compiled
 def _relu_dropout_backward(grad, out, grad_x, scale):
     for k in range(len(grad)):
         grad_x[k] = grad[k] * scale if out[k] > 0 else 0

@@ -35,9 +35,9 @@ def neighbour_log_softmax(score: Tensor, target: Tensor, num_nodes: int) -> Tens
     return shifted - total.index_add(0, target, shifted.exp()).log()[target]
 
 
-def neighbour_sum(adjacency: Adjacency, x: Tensor) -> Tensor:
+def neighbour_sum(adjacency: Adjacency, x: Tensor, own: bool) -> Tensor:
     target, source = adjacency.neighbours
-    return torch.zeros_like(x).index_add(0, target, x[source])
+    return (x if own else torch.zeros_like(x)).index_add(0, target, x[source])
 
 
 def elu_dropout(h: Tensor, keep: Tensor | None, scale: float) -> Tensor:
