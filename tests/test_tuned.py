@@ -40,7 +40,6 @@ def home(tmp_path, monkeypatch):
     """A root of its own in which only Cora is tuned, whatever this repository holds."""
     monkeypatch.setenv("FGL_HOME", str(tmp_path))
     monkeypatch.delenv("FGL_PROFILE", raising=False)
-    tuned(tmp_path, cora=CORA, citeseer={}, pubmed={})
     monkeypatch.setattr("fgl_core.study.catalogue.tuned_values", lambda: {"cora": CORA})
     return Store(tmp_path)
 

@@ -12,6 +12,7 @@ from fgl_core.plots.heat import Heat, heat_maps
 from fgl_core.plots.shares import share_bars
 from fgl_core.plots.spreads import spreads
 from fgl_core.plots.sweeps import sweep_lines
+from fgl_core.plots.trials import trial_panels
 
 __all__ = [
     "Heat",
@@ -25,4 +26,5 @@ __all__ = [
     "share_bars",
     "spreads",
     "sweep_lines",
+    "trial_panels",
 ]

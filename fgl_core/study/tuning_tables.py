@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -126,7 +125,7 @@ def responses(searches: Searches, *, own: bool = False) -> pd.DataFrame:
     """One row per trial and value that was searched: what the validation accuracy was there.
 
     Columns: dataset, method (its title), parameter, at (its value), value (the accuracy), diverged (whether a
-    run of the trial did), chosen.
+    run of the trial did), chosen (by the stages shown).
 
     Args:
         own: the methods' own values, at the best learning rate of the first stage; else the learning rate.
@@ -139,10 +138,11 @@ def responses(searches: Searches, *, own: bool = False) -> pd.DataFrame:
             trial.values[name],
             trial.value,
             "diverged" in trial.status,
-            trial == search.best,
+            trial == best,
         )
         for search in searches.found
-        for name, trial in _placed(search, own)
+        for best, placed in [_placed(search, own)]
+        for name, trial in placed
     ]
     return pd.DataFrame(rows, columns=RESPONSE)
 
@@ -161,15 +161,13 @@ def values_table(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows).T.rename_axis(["dataset", "method"])
 
 
-def _placed(search: Search, own: bool) -> Iterator[tuple[str, Trial]]:
+def _placed(search: Search, own: bool) -> tuple[Trial, list[tuple[str, Trial]]]:
+    """The best of the stages that are shown, and their trials, each by the name of what was varied."""
     rates = [trial for trial in search.trials if trial.stage in (RATES, FURTHER_RATES, REFINED)]
     if not own:
-        yield from (("lr", trial) for trial in rates)
-        return
-    start = best_of(rates)
-    for name in SPACES[search.space].ranges:
-        yield name, start
-        yield from ((name, trial) for trial in search.trials if trial.stage in (OWN, FURTHER_OWN))
+        return best_of(rates), [("lr", trial) for trial in rates]
+    varied = [best_of(rates), *(trial for trial in search.trials if trial.stage in (OWN, FURTHER_OWN))]
+    return search.best, [(name, trial) for name in SPACES[search.space].ranges for trial in varied]
 
 
 def _range(ends: tuple[float, float]) -> str:
