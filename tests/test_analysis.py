@@ -1,4 +1,4 @@
-"""CKA against its definition and invariances; anonymous walks against exact enumeration."""
+"""CKA against its definition and invariances; anonymous walks against exact enumeration; groupings."""
 
 from __future__ import annotations
 
@@ -7,7 +7,9 @@ from itertools import pairwise, product
 import networkx as nx
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
+from fgl_core.analysis.agreement import adjusted_rand
 from fgl_core.analysis.awe import anonymise, anonymous_walks, pairwise_js_distance, walk_distribution
 from fgl_core.analysis.cka import linear_cka, pairwise_cka
 from fgl_core.errors import InputError
@@ -95,3 +97,16 @@ def test_js_distance_is_zero_for_equal_and_one_for_disjoint():
 def test_a_graph_without_edges_is_refused():
     with pytest.raises(InputError, match="without edges"):
         walk_distribution(np.empty((0, 2), dtype=np.int64), 3, 3, 10, np.random.default_rng(0))
+
+
+def test_adjusted_rand_index_is_scikit_learns():
+    rng = np.random.default_rng(0)
+    for members in (1, 2, 5, 9):
+        first, second = rng.integers(0, 3, (2, 40, members))
+        expected = [adjusted_rand_score(a, b) for a, b in zip(first, second, strict=True)]
+        np.testing.assert_allclose(adjusted_rand(first, second), expected, atol=1e-12)
+        against_one = [adjusted_rand_score(a, second[0]) for a in first]
+        np.testing.assert_allclose(adjusted_rand(first, second[0]), against_one, atol=1e-12)
+    assert adjusted_rand([0, 0, 1, 1], [1, 1, 0, 0]) == 1
+    assert adjusted_rand([0, 0, 0], [0, 1, 2]) == 0
+    assert adjusted_rand([0, 1, 2], [2, 0, 1]) == adjusted_rand([1, 1], [0, 0]) == 1

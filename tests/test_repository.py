@@ -67,6 +67,7 @@ TORCH_FREE = (
     "fgl_core.study.spec",
     "fgl_core.study.store",
     "fgl_core.study.tables",
+    "fgl_core.study.clusterings",
     "fgl_core.study.contrasts",
     "fgl_core.study.curves",
     "fgl_core.study.graph_sets",
@@ -79,6 +80,7 @@ TORCH_FREE = (
     "fgl_core.study.traffic",
     "fgl_core.augment",
     "fgl_core.plots",
+    "fgl_core.signature",
 )
 
 

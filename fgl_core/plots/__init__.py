@@ -5,6 +5,7 @@ kind of figure.
 """
 
 from fgl_core.plots.classes import class_bars, class_panels
+from fgl_core.plots.clusters import client_tree, cluster_numbers
 from fgl_core.plots.curves import accuracy_per_round, per_round
 from fgl_core.plots.dots import difference_dots
 from fgl_core.plots.drawings import graph_drawings
@@ -19,6 +20,8 @@ __all__ = [
     "accuracy_per_round",
     "class_bars",
     "class_panels",
+    "client_tree",
+    "cluster_numbers",
     "difference_dots",
     "graph_drawings",
     "heat_maps",

@@ -21,7 +21,14 @@ def accuracy_per_round(frame: pd.DataFrame, label: str = "Test accuracy in %") -
 
 
 @styled()
-def per_round(frame: pd.DataFrame, label: str, *, panels: str | None = None, xlabel: str = "Round") -> Figure:
+def per_round(
+    frame: pd.DataFrame,
+    label: str,
+    *,
+    panels: str | None = None,
+    xlabel: str = "Round",
+    missing: str = "no record yet",
+) -> Figure:
     """A measure per round, a line per method: mean over seeds, band of one standard deviation each way.
 
     Args:
@@ -30,6 +37,7 @@ def per_round(frame: pd.DataFrame, label: str, *, panels: str | None = None, xla
         label: of the measure.
         panels: a column with a panel for each of its values, e.g. ``clients`` or ``dataset``.
         xlabel: what ``round`` counts, where it is not communication rounds.
+        missing: what to write where there is nothing to draw.
     """
     parts = list(frame.groupby(panels, sort=False)) if panels else [("", frame)]
     parts = parts or [("", frame)]
@@ -51,7 +59,7 @@ def per_round(frame: pd.DataFrame, label: str, *, panels: str | None = None, xla
         grid(axes, "y")
     places[-1, 0].set_xlabel(xlabel)
     if frame.empty:
-        note(places[0, 0], "no record yet")
+        note(places[0, 0], missing)
     else:
         _legend(figure, places[0, 0], len(look))
     return figure

@@ -39,6 +39,7 @@ STUDIES: dict[str, Callable[[str], list[Spec]]] = {
     "fedcch-fig4": fedcch.fig4,
     "fedcch-ladder": fedcch.ladder,
     "fedcch-norms": fedcch.norms,
+    "fedcch-hash": fedcch.hash_and_clusters,
     "fedcch-datasets": fedcch.datasets,
     "fedcch-fig1": fedcch.fig1,
 }

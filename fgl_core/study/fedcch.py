@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import product
 from typing import Any
 
-from fgl_core.datasets.groups import SETTINGS
+from fgl_core.datasets.groups import SETTINGS, setting_datasets
 from fgl_core.methods.gcfl import THRESHOLDS
 from fgl_core.study.grid import distinct
 from fgl_core.study.spec import RunSpec, Spec
@@ -118,6 +118,39 @@ def fig1(profile: str) -> list[Spec]:
 def _statistics(profile: str, names: Iterable[str]) -> list[Spec]:
     names = ("digits-graphs",) if profile == "smoke" else names
     return [Spec.parse({"task": "statistics", "dataset": name}) for name in names]
+
+
+def hash_and_clusters(profile: str) -> list[RunSpec]:
+    """FedCCH's hash and clusters: each choice changed by itself, beside clusters that mean nothing."""
+    # two settings, one of one domain and one of two; in lite the first alone, as its variants are many
+    scale = replace(SCALES[profile], settings=("CHEM",) if profile == "lite" else ("CHEM", "BIO-CV"))
+    hashes, linkages = ("perceptual", "difference", "wavelet"), ("single", "complete", "kmeans")
+    frequencies, members = (10, 0), ("random", "domain")
+    if profile == "smoke":
+        scale = replace(scale, settings=("digits-01,digits-23,digits-45",), rounds=2)
+        hashes, linkages, frequencies, members = hashes[1:2], linkages[:1], frequencies[1:], members[:1]
+    specs = []
+    for setting in scale.settings:
+        numbers = range(1, len(setting_datasets(setting)) + 1)
+        specs += grid(
+            replace(scale, settings=(setting,)),
+            (
+                _fedcch(),
+                *(_fedcch(signature=kind) for kind in (*hashes, "cosine")),
+                *(_fedcch(clustering=kind) for kind in linkages),
+                *(_fedcch(clusters=number) for number in numbers),
+                *(_fedcch(cluster_every=rounds) for rounds in frequencies),
+                *(_fedcch(clustering=kind) for kind in members),
+                # the average hash looks at each unit by itself, whatever their order
+                *(_fedcch(signature=kind, unit_order=1) for kind in hashes),
+                {**_fedcch(), "common_start": False},
+            ),
+        )
+    return specs
+
+
+def _fedcch(**parameters: Any) -> dict[str, Any]:
+    return {"method": {"name": "fedcch", **parameters}}
 
 
 def _ablation(profile: str) -> Scale:
