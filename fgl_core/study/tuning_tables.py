@@ -110,10 +110,8 @@ def chosen_table(searches: Searches) -> Styler:
             "own values": _own(search.choice.method),
             "validation": f"{100 * search.choice.val_accuracy:.1f}",
             "trials": len(search.trials),
-            "of them beyond an end": sum(
-                trial.stage in (FURTHER_RATES, FURTHER_OWN) for trial in search.trials
-            ),
-            "with a run that diverged": sum("diverged" in trial.status for trial in search.trials),
+            "beyond": sum(trial.stage in (FURTHER_RATES, FURTHER_OWN) for trial in search.trials),
+            "diverged": sum("diverged" in trial.status for trial in search.trials),
         }
         for search in searches.found
     ]
