@@ -34,15 +34,24 @@ def difference_dots(frame: pd.DataFrame, baseline: str | None = "FedAvg") -> Fig
 def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
     """One panel per dataset, one line per method, one marker per number of clients."""
     datasets, methods = list(dict.fromkeys(frame["dataset"])), list(dict.fromkeys(frame["method"]))
+    places = frame.groupby("dataset", sort=False)["clients"].unique().map(sorted)
     numbers = sorted(set(frame["clients"]))
-    offsets = np.linspace(-0.25, 0.25, len(numbers)) if len(numbers) > 1 else [0.0]
-    height = 0.9 + len(datasets) * (0.5 + 0.2 * max(2, len(numbers)) * len(methods))
+    tall = [0.5 + 0.2 * max(2, len(places[dataset])) * len(methods) for dataset in datasets]
     figure, panels = plt.subplots(
-        len(datasets), 1, figsize=(WIDTH, height), sharex=True, squeeze=False, layout="constrained"
+        len(datasets),
+        1,
+        figsize=(WIDTH, 0.9 + sum(tall)),
+        height_ratios=tall,
+        sharex=True,
+        squeeze=False,
+        layout="constrained",
     )
     for dataset, axes in zip(datasets, panels[:, 0], strict=True):
         axes.axvline(0, color="#767676", linewidth=1)
-        for position, (number, offset) in enumerate(zip(numbers, offsets, strict=True)):
+        here = places[dataset]
+        offsets = np.linspace(-0.25, 0.25, len(here)) if len(here) > 1 else [0.0]
+        for number, offset in zip(here, offsets, strict=True):
+            position = numbers.index(number)
             rows = frame[(frame["dataset"] == dataset) & (frame["clients"] == number)]
             heights = [methods.index(method) + offset for method in rows["method"]]
             look = {"color": COLOURS[position % 7], "marker": MARKERS[position % 7]}
@@ -56,8 +65,13 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
         axes.set_title(dataset, loc="left")
         grid(axes, "x")
     panels[-1, 0].set_xlabel(label)
-    handles, labels = panels[0, 0].get_legend_handles_labels()
-    figure.legend(handles, labels, loc="outside lower center", ncols=len(labels))
+    drawn = {
+        label: handle
+        for axes in panels[:, 0]
+        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+    }
+    labels = [f"{number} clients" for number in numbers]
+    figure.legend([drawn[label] for label in labels], labels, loc="outside lower center", ncols=3)
     return figure
 
 

@@ -1,0 +1,44 @@
+"""Dots of differences: where they stand, and how tall the figure is."""
+
+from __future__ import annotations
+
+import pandas as pd
+import pytest
+from matplotlib import pyplot as plt
+
+from fgl_core.plots import difference_dots
+
+
+def frame_of(places, methods=("A", "B", "C")):
+    rows = [
+        {"dataset": dataset, "clients": number, "method": method, "measure": "test_accuracy"}
+        for dataset, number in places
+        for method in methods
+    ]
+    known = {"difference": 0.01, "low": -0.01, "high": 0.03, "pairs": 2}
+    return pd.DataFrame(rows).assign(**known)
+
+
+def heights(axes):
+    return [float(height) for bars in axes.containers for height in bars.lines[0].get_ydata()]
+
+
+def test_settings_with_a_number_of_clients_of_their_own_have_dots_on_their_lines():
+    figure = difference_dots(frame_of([("CHEM", 7), ("MIX", 12), ("ALL", 15)]), None)
+    for axes in figure.axes:
+        assert heights(axes) == [0, 1, 2]
+    assert figure.get_size_inches()[1] == pytest.approx(0.9 + 3 * (0.5 + 0.4 * 3))
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == [
+        "7 clients",
+        "12 clients",
+        "15 clients",
+    ]
+    plt.close(figure)
+
+
+def test_several_numbers_of_clients_stand_side_by_side():
+    figure = difference_dots(frame_of([("cora", 5), ("cora", 7), ("cora", 10), ("pubmed", 5)]), None)
+    cora, pubmed = figure.axes
+    assert heights(cora) == pytest.approx([-0.25, 0.75, 1.75, 0, 1, 2, 0.25, 1.25, 2.25])
+    assert heights(pubmed) == [0, 1, 2]
+    plt.close(figure)
