@@ -40,7 +40,7 @@ def synthetic_record(
         "reason": None,
         "partition": {
             "hash": "0" * 64,
-            "clients": [_client(number) for number in range(clients)],
+            "clients": [_client(spec, number) for number in range(clients)],
             "edges_lost": 3,
             "edges_lost_share": 0.25,
             "label_skew": 0.2,
@@ -57,9 +57,12 @@ def synthetic_record(
     }
 
 
-def _client(number: int) -> dict[str, Any]:
+def _client(spec: RunSpec, number: int) -> dict[str, Any]:
     """Ten nodes of two classes: seven of the first at even clients, eight of the second at odd ones."""
     counts = [2, 8] if number % 2 else [7, 3]
+    if isinstance(spec, GraphSpec):
+        dataset = spec.datasets[number // spec.clients_per_dataset]
+        return {"name": dataset, "dataset": dataset, "graphs": 10, "test": 2, "class_counts": counts}
     return {
         "nodes": 10,
         "edges": 9,
