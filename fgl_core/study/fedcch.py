@@ -125,27 +125,26 @@ def hash_and_clusters(profile: str) -> list[RunSpec]:
     # two settings, one of one domain and one of two; in lite the first alone, as its variants are many
     scale = replace(SCALES[profile], settings=("CHEM",) if profile == "lite" else ("CHEM", "BIO-CV"))
     hashes, linkages = ("perceptual", "difference", "wavelet"), ("single", "complete", "kmeans")
-    frequencies, members = (10, 0), ("random", "domain")
+    frequencies, members, width = (10, 0), ("random", "domain"), {}
     if profile == "smoke":
+        width = {"hidden": 16}
         scale = replace(scale, settings=("digits-01,digits-23,digits-45",), rounds=2)
         hashes, linkages, frequencies, members = hashes[1:2], linkages[:1], frequencies[1:], members[:1]
     specs = []
     for setting in scale.settings:
         numbers = range(1, len(setting_datasets(setting)) + 1)
-        specs += grid(
-            replace(scale, settings=(setting,)),
-            (
-                _fedcch(),
-                *(_fedcch(signature=kind) for kind in (*hashes, "cosine")),
-                *(_fedcch(clustering=kind) for kind in linkages),
-                *(_fedcch(clusters=number) for number in numbers),
-                *(_fedcch(cluster_every=rounds) for rounds in frequencies),
-                *(_fedcch(clustering=kind) for kind in members),
-                # the average hash looks at each unit by itself, whatever their order
-                *(_fedcch(signature=kind, unit_order=1) for kind in hashes),
-                {**_fedcch(), "common_start": False},
-            ),
+        variants = (
+            _fedcch(),
+            *(_fedcch(signature=kind) for kind in (*hashes, "cosine")),
+            *(_fedcch(clustering=kind) for kind in linkages),
+            *(_fedcch(clusters=number) for number in numbers),
+            *(_fedcch(cluster_every=rounds) for rounds in frequencies),
+            *(_fedcch(clustering=kind) for kind in members),
+            # the average hash looks at each unit by itself, whatever their order
+            *(_fedcch(signature=kind, unit_order=1) for kind in hashes),
+            _fedcch() | {"common_start": False},
         )
+        specs += grid(replace(scale, settings=(setting,)), (variant | width for variant in variants))
     return specs
 
 
