@@ -21,7 +21,7 @@ from collections.abc import Generator, Iterable, Mapping
 from dataclasses import dataclass, field
 from math import log
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 import numpy as np
 
@@ -189,7 +189,7 @@ def tune(
 
     Args:
         spaces: by name, see :func:`fgl_core.study.spaces.selection`.
-        protocol: :class:`Protocol` () if not given.
+        protocol: the one of the book if not given; another one is for tests and other datasets.
         jobs, time_budget, progress: as in :func:`fgl_core.study.sweep.sweep`.
 
     Returns:
@@ -249,7 +249,7 @@ def _write_choices(root: Path) -> None:
 
 
 def _settled(records: Mapping[str, Record], spec: RunSpec) -> bool:
-    record: Any = records.get(spec.digest)
+    record = records.get(spec.digest)
     return record is not None and record.settled
 
 
