@@ -9,6 +9,7 @@ import matplotlib.pyplot as plt
 import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
+from matplotlib.ticker import MaxNLocator
 
 from fgl_core.plots.style import WIDTH, note, styled
 
@@ -61,7 +62,8 @@ def heat_maps(
             _draw(axes, heat, low, high, missing)
         panels[-1, column].set_xlabel(xlabel)
         drawn = panels[0, column].images[0]
-        figure.colorbar(drawn, ax=list(panels[:, column]), location="bottom", shrink=0.9, label=label)
+        below = {"location": "bottom", "shrink": 0.9, "ticks": MaxNLocator(5)}
+        figure.colorbar(drawn, ax=list(panels[:, column]), label=label, **below)
     for axes in panels[:, 0]:
         axes.set_ylabel(ylabel)
     return figure

@@ -51,14 +51,23 @@ def styled() -> Iterator[None]:
 def looks(lines: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
     """Colour and line style by label; a method's first line has the method's own, where it has one.
 
+    No two lines have one colour, as long as there are colours left.
+
     Args:
         lines: label and method of each line, in the order in which they are drawn.
     """
+    listed = list(lines)
+    taken = {FIXED[method][0] for _, method in listed if method in FIXED}
     chosen: dict[str, tuple[str, str]] = {}
-    for position, (label, method) in enumerate(lines):
+    for position, (label, method) in enumerate(listed):
         fixed = FIXED.get(method)
-        free = COLOURS[(position + 2) % 7], STYLES[position % 4]
-        chosen[label] = fixed if fixed and fixed not in chosen.values() else free
+        if fixed and fixed not in chosen.values():
+            chosen[label] = fixed
+            continue
+        order = [COLOURS[(position + 2 + further) % 7] for further in range(7)]
+        colour = next((colour for colour in order if colour not in taken), order[0])
+        chosen[label] = colour, STYLES[position % 4]
+        taken.add(colour)
     return chosen
 
 
