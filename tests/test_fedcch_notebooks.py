@@ -10,6 +10,8 @@ from executed import run, run_here
 from synthetic import synthetic_record
 
 from fgl_core.study.catalogue import study_specs
+from fgl_core.study.execute import execute
+from fgl_core.study.spec import RunSpec
 from fgl_core.study.store import Store, write_record
 
 RECORDS = Path(__file__).parents[1] / "data" / "results" / "fedcch-datasets"
@@ -117,6 +119,13 @@ def test_rounds_saved_are_counted_against_fedavg(home):
     # straight lines to 50.5 and 63.7 in 20 rounds; seeds get to 50.5 and 50.5 in rounds 16 and 16
     assert "16 (2 of 2)" in text and "20 (2 of 2)" in text
     assert "FedCCH with PF: +4.0 rounds on average; never there in 0, missing in 3 of 4 settings" in text
+
+
+def test_fedbn_is_fedavg_with_batch_normalisation_kept():
+    common = {"setting": "digits-01,digits-23", "rounds": 2}
+    twins = ({"method": "fedbn"}, {"method": "fedavg", "norm": "batch"})
+    one, other = (execute(RunSpec.parse(common | twin)) for twin in twins)
+    assert one["curves"] == other["curves"] and one["bytes"] == other["bytes"]
 
 
 @pytest.fixture
