@@ -5,6 +5,7 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
 from pathlib import Path
 
@@ -15,10 +16,11 @@ from fgl_core.errors import InputError
 from fgl_core.methods import METHODS
 from fgl_core.study import sweep as sweeping
 from fgl_core.study.catalogue import study_specs
+from fgl_core.study.costs import Costs, duration
 from fgl_core.study.results import collect
 from fgl_core.study.spec import RunSpec
 from fgl_core.study.store import Record, Store
-from fgl_core.study.sweep import Costs, run_recorded, sweep
+from fgl_core.study.sweep import _terminable, run_recorded, sweep
 
 SMALL = {"dataset": "digits-knn", "clients": 2, "hidden": 8, "rounds": 1, "local_epochs": 1}
 
@@ -246,3 +248,32 @@ def test_what_killed_workers_leave_behind_is_removed_without_a_word(tmp_path):
     command = [sys.executable, str(tmp_path / "leave.py"), str(tmp_path)]
     done = subprocess.run(command, capture_output=True, text=True, timeout=120)
     assert done.stdout == "['done', 'done']\n" and done.stderr == ""
+
+
+def test_an_estimate_says_how_long_and_what_of_it_is_guessed():
+    runs = specs({"dataset": "karate", "clients": 2, "rounds": 10}) * 3
+    record = synthetic_record(runs[0])
+    record["timing"]["seconds_per_round"] = 6.0
+    assert Costs([Record.parse(record)]).total(runs, jobs=2) == "3 runs, about 2 min on 2 workers"
+    guessed = Costs().total(runs[:1])
+    assert guessed.endswith("on 1 worker; 1 runs are of a kind that was never timed")
+    assert [duration(s) for s in (40, 89, 600, 5399, 7200)] == ["40 s", "89 s", "10 min", "90 min", "2.0 h"]
+
+
+@pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
+def test_threads_that_lose_their_workers_are_not_reported_once_stopped(monkeypatch):
+    reported = []
+    monkeypatch.setattr(threading, "excepthook", lambda failure: reported.append(failure.thread.name))
+
+    def fail(name):
+        thread = threading.Thread(target=lambda: 1 / 0, name=name)
+        thread.start()
+        thread.join()
+
+    with _terminable() as stopped:
+        fail("ExecutorManagerThread")
+        stopped.set()
+        fail("ExecutorManagerThread")
+        fail("QueueFeederThread")
+        fail("another")
+    assert reported == ["ExecutorManagerThread", "another"]

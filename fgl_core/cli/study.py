@@ -93,13 +93,15 @@ def run(
     from fgl_core.study.sweep import sweep
 
     folder = store.folder(name, profile)
+    known = store.load(store.results, store.runs).values()
+    jobs = min(jobs, len(results.missing))
     try:
         outcomes = sweep(
             results.missing,
             folder,
-            jobs=min(jobs, len(results.missing)),
+            jobs=jobs,
             time_budget=budget,
-            known=store.available(profile).values(),
+            known=known,
             progress=sys.stderr,
         )
     except KeyboardInterrupt:

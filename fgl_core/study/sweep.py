@@ -19,16 +19,16 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TextIO
 
-from fgl_core.datasets.groups import registry_name
 from fgl_core.errors import InputError
-from fgl_core.study.spec import GraphSpec, RunSpec, Spec
+from fgl_core.study.costs import Costs, datasets_of
+from fgl_core.study.spec import RunSpec, Spec
 from fgl_core.study.store import FORMAT, Record, check_writable, write_record
 
 PARENT_CHECK = 1.0  # seconds between a worker's looks at whether the sweep that started it still lives
 # what loky's clean-up process says of semaphores of killed workers: it removes them, users need not know
 QUIET = "ignore:resource_tracker"
-# seconds per local epoch on one core, roughly; only the order of cells that were never timed depends on it
-GUESS = {"karate": 0.005, "digits-knn": 0.02, "cora": 0.03, "citeseer": 0.04, "pubmed": 0.2}
+# loky's threads, which may fail when their workers are killed under them
+LOKY_THREADS = ("ExecutorManagerThread", "QueueFeederThread")
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ def sweep(
         jobs: worker processes; 1 computes in this process.
         time_budget: seconds; no run is started that is not expected to end within it.
         known: records whose times tell how long runs take.
-        progress: where to draw the progress bar, None for none.
+        progress: where to write an estimate and draw the progress bar, None for none.
 
     Returns:
         How each run ended that was started; fewer than ``specs`` when the budget was used up.
@@ -76,6 +76,8 @@ def sweep(
     _fetch({name for spec in waiting for name in datasets_of(spec)})
     deadline = None if time_budget is None else time.monotonic() + time_budget
     outcomes: list[Outcome] = []
+    if progress:
+        print(costs.total(waiting, jobs), file=progress)
     runs = closing(_execute_all(waiting, folder, jobs, deadline, costs))
     with _terminable() as stopped, _Bar(waiting, costs, jobs, progress) as bar, runs as ended:
         for outcome in ended:
@@ -86,52 +88,6 @@ def sweep(
                 costs.learn(outcome.spec, outcome.seconds)
             bar.update(outcome)
     return outcomes
-
-
-class Costs:
-    """How long runs take, learnt from records, guessed where there is none."""
-
-    def __init__(self, known: Iterable[Record] = ()) -> None:
-        self._seconds: dict[tuple[Any, ...], list[float]] = {}
-        for record in known:
-            if record.status == "done" and record.training_seconds:
-                self.learn(record.spec, record.training_seconds)
-
-    def learn(self, spec: Spec, seconds: float) -> None:
-        """Take note that a run took so long."""
-        self._seconds.setdefault(self._kind(spec), []).append(seconds / self._epochs(spec))
-
-    def seconds(self, spec: Spec) -> float:
-        """The expected duration of a run."""
-        seen = self._seconds.get(self._kind(spec))
-        each = sum(seen) / len(seen) if seen else sum(GUESS.get(name, 0.1) for name in datasets_of(spec))
-        return each * self._epochs(spec)
-
-    def learnt(self, spec: Spec) -> bool:
-        """Whether a run of this kind was timed."""
-        return self._kind(spec) in self._seconds
-
-    def order(self, spec: Spec) -> tuple[Any, ...]:
-        """Sorting key: the cheapest cell first, all its seeds together."""
-        return (self.seconds(spec), spec.model_copy(update={"seed": 0}).canonical_json(), spec.seed)
-
-    @staticmethod
-    def _kind(spec: Spec) -> tuple[Any, ...]:
-        if not isinstance(spec, RunSpec):
-            return spec.task, datasets_of(spec)
-        fields = ("clients", "clients_per_dataset", "backbone", "norm", "hidden")
-        size = tuple(getattr(spec, name, None) for name in fields)
-        return spec.task, datasets_of(spec), spec.method.name, *size
-
-    @staticmethod
-    def _epochs(spec: Spec) -> int:
-        return spec.rounds * spec.local_epochs if isinstance(spec, RunSpec) else 1
-
-
-def datasets_of(spec: Spec) -> tuple[str, ...]:
-    """The datasets that a run opens, as the registry names them."""
-    names = spec.datasets if isinstance(spec, GraphSpec) else (spec.dataset,)
-    return tuple(dict.fromkeys(registry_name(name) for name in names))
 
 
 def run_recorded(spec: Spec, folder: Path) -> Outcome:
@@ -277,12 +233,20 @@ def _terminable() -> Iterator[threading.Event]:
         stopped.set()
         raise KeyboardInterrupt
 
+    def report(failure: threading.ExceptHookArgs) -> None:
+        name = failure.thread.name if failure.thread else ""
+        if not (stopped.is_set() and name.startswith(LOKY_THREADS)):
+            report_before(failure)
+
+    report_before, threading.excepthook = threading.excepthook, report
     before = {number: signal.signal(number, stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield stopped
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
+        if not stopped.is_set():  # else threads may still fail, until the process ends
+            threading.excepthook = report_before
 
 
 def _fetch(datasets: set[str]) -> None:
