@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from fgl_core.study.spec import GraphSpec, RunSpec
-from fgl_core.study.tables import place
+from fgl_core.tables.labels import place
 
 
 def synthetic_record(

@@ -225,7 +225,7 @@ def test_nothing_that_only_reads_imports_torch(home):
     code = """
 import sys
 from fgl_core.cli import main
-import fgl_core.plots, fgl_core.study.tables, fgl_core.study.sweep
+import fgl_core.plots, fgl_core.tables, fgl_core.study.sweep
 for arguments in (["--help"], ["run", "--help"], ["methods"], ["data", "list"], ["study", "list"],
                   ["study", "status", "fgssl-table1"]):
     main(arguments)

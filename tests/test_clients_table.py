@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 
 from fgl_core.study.catalogue import STUDIES
-from fgl_core.study.clients import client_accuracies, client_table
 from fgl_core.study.fedcch import Scale, grid
 from fgl_core.study.results import collect
 from fgl_core.study.store import Store, write_record
-from fgl_core.study.tables import comparison
+from fgl_core.tables.cells import comparison
+from fgl_core.tables.clients import client_accuracies, client_table
 
 
 @pytest.fixture

@@ -13,7 +13,12 @@ from synthetic import synthetic_record
 from fgl_core import plots
 from fgl_core.signature import cluster, hash_similarity, linkage_tree
 from fgl_core.study.catalogue import STUDIES, study_specs
-from fgl_core.study.clusterings import (
+from fgl_core.study.fedcch import Scale, grid
+from fgl_core.study.results import Results, collect
+from fgl_core.study.spec import RunSpec
+from fgl_core.study.store import Store, write_record
+from fgl_core.tables.cells import comparison
+from fgl_core.tables.clusterings import (
     FEDCCH,
     clustering_rounds,
     factors,
@@ -21,12 +26,7 @@ from fgl_core.study.clusterings import (
     variant,
     warm_up_note,
 )
-from fgl_core.study.fedcch import Scale, grid
-from fgl_core.study.results import Results, collect
-from fgl_core.study.spec import RunSpec
-from fgl_core.study.store import Store, write_record
-from fgl_core.study.sweeps import with_fields
-from fgl_core.study.tables import comparison
+from fgl_core.tables.sweeps import with_fields
 
 PAGE = "fedcch/hash-and-clusters.ipynb"
 GAINS = {"1 cluster": -0.02, "cosine, no hash": 0.01, "clusters by chance": -0.03, "3 clusters": 0.02}

@@ -10,21 +10,23 @@ from synthetic import synthetic_record
 
 from fgl_core.partition import QUOTAS, split_nodes
 from fgl_core.study.catalogue import study_specs
-from fgl_core.study.contrasts import answer, contrasts, verdict_counts, verdict_table, verdicts
-from fgl_core.study.curves import lead, reach_table, rounds_to_reach, steadiness
-from fgl_core.study.partitions import class_counts, majority_shares, partition_frame, partition_table
 from fgl_core.study.results import collect
-from fgl_core.study.similarity import (
+from fgl_core.study.spec import RunSpec
+from fgl_core.study.store import Record, Store, write_record
+from fgl_core.tables.cells import comparison, paired
+from fgl_core.tables.contrasts import answer, contrasts, verdict_counts, verdict_table, verdicts
+from fgl_core.tables.curves import lead, reach_table, rounds_to_reach, steadiness
+from fgl_core.tables.frames import curves_frame
+from fgl_core.tables.layout import missing_table, settings_table
+from fgl_core.tables.partitions import class_counts, majority_shares, partition_frame, partition_table
+from fgl_core.tables.similarity import (
     client_pairs,
     mean_over_pairs,
     similarity_contrast,
     similarity_curves,
     similarity_table,
 )
-from fgl_core.study.spec import RunSpec
-from fgl_core.study.store import Record, Store, write_record
-from fgl_core.study.sweeps import with_fields
-from fgl_core.study.tables import comparison, curves_frame, missing_table, paired, settings_table
+from fgl_core.tables.sweeps import with_fields
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from fgl_core.streams import Streams
 from fgl_core.study.catalogue import study_specs
 from fgl_core.study.results import Results
 from fgl_core.study.spec import RunSpec
-from fgl_core.study.tables import placed_runs
+from fgl_core.tables.labels import placed_runs
 
 
 def vector_updates(vectors, weights=None, reports=None):

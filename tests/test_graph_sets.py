@@ -11,7 +11,9 @@ from fgl_core.analysis.graph_statistics import DEGREES, PERCENTILES
 from fgl_core.datasets import SETTINGS
 from fgl_core.datasets.registry import entries
 from fgl_core.study.catalogue import study_specs
-from fgl_core.study.graph_sets import (
+from fgl_core.study.results import collect
+from fgl_core.study.store import Store, write_record
+from fgl_core.tables.graph_sets import (
     PUBLISHED,
     between_frame,
     published_frame,
@@ -20,9 +22,7 @@ from fgl_core.study.graph_sets import (
     share_frame,
     spread_frame,
 )
-from fgl_core.study.results import collect
-from fgl_core.study.store import Store, write_record
-from fgl_core.study.traffic import traffic_frame, traffic_table
+from fgl_core.tables.traffic import traffic_frame, traffic_table
 
 
 def record(spec):

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fgl_core.study.statistics import detectable_difference, holm, mean_std, paired_interval
+from fgl_core.tables.statistics import detectable_difference, holm, mean_std, paired_interval
 
 
 def test_mean_and_sample_deviation():

@@ -12,7 +12,9 @@ from fgl_core.study.catalogue import STUDIES, study_specs
 from fgl_core.study.grid import SCALES, grid
 from fgl_core.study.results import collect, open_results, parse_only, resolve_profile
 from fgl_core.study.store import Store, write_record
-from fgl_core.study.tables import accuracy_table, comparison, curves_frame, difference_table, runs_frame
+from fgl_core.tables.cells import comparison
+from fgl_core.tables.frames import curves_frame, runs_frame
+from fgl_core.tables.layout import accuracy_table, difference_table
 
 STUDY = "four-methods"
 

@@ -10,9 +10,10 @@ from fgl_core.study.fgssl import RELEASED
 from fgl_core.study.results import collect, open_results
 from fgl_core.study.spec import NodeSpec
 from fgl_core.study.store import Store, write_record
-from fgl_core.study.tables import accuracy_table, comparison, settings_table
 from fgl_core.study.tuned import Choice, format_choices, tuned_values, with_tuned
-from fgl_core.study.tuning_tables import values_table
+from fgl_core.tables.cells import comparison
+from fgl_core.tables.layout import accuracy_table, settings_table
+from fgl_core.tables.tuning import values_table
 
 CORA = {
     "local": Choice(0.5, 0.7, 16, "a"),

@@ -13,7 +13,7 @@ from fgl_core.study.spaces import SPACES, selection
 from fgl_core.study.store import Store, write_record
 from fgl_core.study.trials import Protocol, read_search, search_path, write_search
 from fgl_core.study.tuning import tune
-from fgl_core.study.tuning_tables import chosen_table, open_searches, responses, stale
+from fgl_core.tables.tuning import chosen_table, open_searches, responses, stale
 
 
 @pytest.fixture

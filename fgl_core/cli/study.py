@@ -138,7 +138,7 @@ def seconds(text: str) -> int:
 
 
 def _cell(spec: Spec) -> str:
-    from fgl_core.study.tables import place
+    from fgl_core.tables.labels import place
 
     if not isinstance(spec, RunSpec):
         return f"{spec.dataset}, {spec.task}"

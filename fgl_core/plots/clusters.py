@@ -109,7 +109,7 @@ def cluster_numbers(fixed: pd.DataFrame, chosen: pd.DataFrame, rounds: pd.DataFr
     Args:
         fixed: rows of a comparison, with a column ``clusters``.
         chosen: rows of the same comparison, of the runs that choose.
-        rounds: their rounds, from :func:`fgl_core.study.clusterings.clustering_rounds`.
+        rounds: their rounds, from :func:`fgl_core.tables.clusterings.clustering_rounds`.
     """
     settings = list(dict.fromkeys(fixed["dataset"]))
     figure, panels = plt.subplots(

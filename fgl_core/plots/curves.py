@@ -15,7 +15,7 @@ def accuracy_per_round(frame: pd.DataFrame, label: str = "Test accuracy in %") -
     """Accuracy after each round, a line per method: mean over seeds, band of one standard deviation each way.
 
     Args:
-        frame: from :func:`fgl_core.study.tables.curves_frame`, of one dataset and one number of clients.
+        frame: from :func:`fgl_core.tables.frames.curves_frame`, of one dataset and one number of clients.
     """
     return per_round(frame.assign(value=100 * frame["value"]), label)
 
@@ -33,7 +33,7 @@ def per_round(
 
     Args:
         frame: columns method, name, seed, round, value, as
-            :func:`fgl_core.study.tables.curves_frame` makes them.
+            :func:`fgl_core.tables.frames.curves_frame` makes them.
         label: of the measure.
         panels: a column with a panel for each of its values, e.g. ``clients`` or ``dataset``.
         xlabel: what ``round`` counts, where it is not communication rounds.

@@ -20,8 +20,8 @@ def difference_dots(frame: pd.DataFrame, baseline: str | None = "FedAvg") -> Fig
     Rows of another measure, such as Local's models on everyone's test nodes, are left out.
 
     Args:
-        frame: from :func:`fgl_core.study.tables.comparison` or
-            :func:`fgl_core.study.contrasts.contrasts`.
+        frame: from :func:`fgl_core.tables.cells.comparison` or
+            :func:`fgl_core.tables.contrasts.contrasts`.
         baseline: its label; None where each row names both sides.
     """
     rows = frame[(frame["method"] != baseline) & (frame["measure"] == "test_accuracy")]

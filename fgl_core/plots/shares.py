@@ -15,7 +15,7 @@ def share_bars(frame: pd.DataFrame, xlabel: str, ylabel: str) -> Figure:
     """A panel per set, a bar per column: the mean over graphs, a line from the 10th to the 90th percentile.
 
     Args:
-        frame: from :func:`fgl_core.study.graph_sets.share_frame`.
+        frame: from :func:`fgl_core.tables.graph_sets.share_frame`.
         xlabel, ylabel: what columns and values are.
     """
     parts = list(frame.groupby("dataset", sort=False)) or [("", frame)]

@@ -21,7 +21,7 @@ def spreads(frame: pd.DataFrame, labels: Mapping[str, str]) -> Figure:
     are the smallest and the largest.
 
     Args:
-        frame: from :func:`fgl_core.study.graph_sets.spread_frame`.
+        frame: from :func:`fgl_core.tables.graph_sets.spread_frame`.
         labels: of the measures, in the order of the panels.
     """
     sets = list(dict.fromkeys(frame["dataset"]))

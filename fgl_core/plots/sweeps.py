@@ -21,7 +21,7 @@ def sweep_lines(
     and also where some of the seeds diverged.
 
     Args:
-        frame: from :func:`fgl_core.study.sweeps.with_fields`, with a column ``parameter``.
+        frame: from :func:`fgl_core.tables.sweeps.with_fields`, with a column ``parameter``.
         label: of the parameter's axis.
         reference: rows of a comparison to draw as dashed lines, e.g. FedAvg's.
     """

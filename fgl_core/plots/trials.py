@@ -20,7 +20,7 @@ def trial_panels(frame: pd.DataFrame, *, connect: bool = True) -> Figure:
     A trial of which a run diverged has no height: it is a cross at the bottom.
 
     Args:
-        frame: from :func:`fgl_core.study.tuning_tables.responses`.
+        frame: from :func:`fgl_core.tables.tuning.responses`.
         connect: join a dataset's dots, where nothing else differs between them.
     """
     panels = list(frame.groupby(["method", "parameter"], sort=False))

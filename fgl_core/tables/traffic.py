@@ -8,7 +8,7 @@ import numpy as np
 import pandas as pd
 
 from fgl_core.study.results import Results
-from fgl_core.study.tables import Label, place, placed_runs
+from fgl_core.tables.labels import Label, place, placed_runs
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -18,7 +18,7 @@ def traffic_frame(results: Results, label: Label | None = None) -> pd.DataFrame:
     """Mean bytes per client and round, over rounds and seeds.
 
     Args:
-        label: as in :func:`fgl_core.study.tables.cells`.
+        label: as in :func:`fgl_core.tables.cells.cells`.
 
     Returns:
         One row per cell, way and kind of tensor: dataset, clients, method (its label), way (``up`` to the

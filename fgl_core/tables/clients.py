@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from fgl_core.study.results import Results
-from fgl_core.study.tables import place, placed_runs
+from fgl_core.tables.labels import place, placed_runs
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from fgl_core.study.results import Results
-from fgl_core.study.statistics import holm
-from fgl_core.study.tables import LEVEL, OWN, Label, cells, paired
+from fgl_core.tables.cells import LEVEL, cells, paired
+from fgl_core.tables.frames import OWN
+from fgl_core.tables.labels import Label
+from fgl_core.tables.statistics import holm
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -28,12 +30,12 @@ def contrasts(
 
     Args:
         pairs: the labels of two cells, by the name of their contrast.
-        label: as in :func:`fgl_core.study.tables.cells`.
-        measure: as in :func:`fgl_core.study.tables.cells`.
+        label: as in :func:`fgl_core.tables.cells.cells`.
+        measure: as in :func:`fgl_core.tables.cells.cells`.
 
     Returns:
         One row per contrast, dataset and number of clients: dataset, clients, method (the contrast's name),
-        name (empty), measure, the columns of :func:`fgl_core.study.tables.paired`, p_holm (Holm over all
+        name (empty), measure, the columns of :func:`fgl_core.tables.cells.paired`, p_holm (Holm over all
         rows), best (nowhere). What tables and figures of differences take.
     """
     found = {
@@ -70,7 +72,7 @@ def verdicts(frame: pd.DataFrame) -> pd.Series:
     difference is less than a point. Missing: fewer than two pairs of runs.
 
     Args:
-        frame: from :func:`contrasts` or :func:`fgl_core.study.tables.comparison`.
+        frame: from :func:`contrasts` or :func:`fgl_core.tables.cells.comparison`.
     """
     return frame.apply(_verdict, axis=1, result_type="reduce").astype(object)
 

@@ -14,7 +14,6 @@ from fgl_core.study.grid import CITATION
 from fgl_core.study.results import Results
 from fgl_core.study.spaces import LEARNING_RATES, SPACES, space_of
 from fgl_core.study.spec import NodeSpec
-from fgl_core.study.tables import placed_runs
 from fgl_core.study.trials import (
     FURTHER_OWN,
     FURTHER_RATES,
@@ -26,6 +25,7 @@ from fgl_core.study.trials import (
     best_of,
     read_searches,
 )
+from fgl_core.tables.labels import placed_runs
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler

@@ -7,7 +7,8 @@ from math import nan
 import pandas as pd
 
 from fgl_core.study.results import Results
-from fgl_core.study.tables import Label, cells
+from fgl_core.tables.cells import cells
+from fgl_core.tables.labels import Label
 
 
 def with_fields(
@@ -18,7 +19,7 @@ def with_fields(
     A method without such a field has nan.
 
     Args:
-        frame: from :func:`fgl_core.study.tables.comparison`, made with the same ``label``.
+        frame: from :func:`fgl_core.tables.cells.comparison`, made with the same ``label``.
     """
     specs = {(c.dataset, c.clients, c.label): c.specs[0] for c in cells(results, label=label)}
 

@@ -9,7 +9,10 @@ import numpy as np
 import pandas as pd
 
 from fgl_core.study.results import Results
-from fgl_core.study.tables import OWN, Label, cells, wide_table
+from fgl_core.tables.cells import cells
+from fgl_core.tables.frames import OWN
+from fgl_core.tables.labels import Label
+from fgl_core.tables.layout import wide_table
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -23,8 +26,8 @@ def rounds_to_reach(results: Results, baseline: str = "fedavg", label: Label | N
     The target of a seed is the baseline's test accuracy at its best-validation round.
 
     Args:
-        baseline: a method's name or a label, as in :func:`fgl_core.study.tables.comparison`.
-        label: as in :func:`fgl_core.study.tables.cells`.
+        baseline: a method's name or a label, as in :func:`fgl_core.tables.cells.comparison`.
+        label: as in :func:`fgl_core.tables.cells.cells`.
 
     Returns:
         One row per cell: dataset, clients, method, name; pairs (seeds with a target), reached (how many of
@@ -66,7 +69,7 @@ def reach_table(frame: pd.DataFrame, *, columns: str = "clients", uuid: str = "r
     """The median round of :func:`rounds_to_reach`, and how many seeds get there at all.
 
     Args:
-        columns: as in :func:`fgl_core.study.tables.accuracy_table`.
+        columns: as in :func:`fgl_core.tables.layout.accuracy_table`.
     """
     text = frame.apply(_reach_text, axis=1)
     caption = "Rounds to reach what FedAvg ends with, median over seeds (seeds that get there)"
@@ -77,7 +80,7 @@ def lead(frame: pd.DataFrame, label: str) -> pd.DataFrame:
     """In how many rounds one method's mean accuracy is above every other's.
 
     Args:
-        frame: from :func:`fgl_core.study.tables.curves_frame`.
+        frame: from :func:`fgl_core.tables.frames.curves_frame`.
 
     Returns:
         One row per dataset and number of clients at which the method and another one have runs: dataset,
@@ -97,7 +100,7 @@ def steadiness(frame: pd.DataFrame) -> pd.DataFrame:
     """How much the accuracy still moves from round to round in the second half of training.
 
     Args:
-        frame: from :func:`fgl_core.study.tables.curves_frame`.
+        frame: from :func:`fgl_core.tables.frames.curves_frame`.
 
     Returns:
         One row per cell: dataset, clients, method, seeds; change: mean absolute difference between

@@ -11,9 +11,9 @@ import pandas as pd
 
 from fgl_core.methods import METHODS
 from fgl_core.study.results import Results
-from fgl_core.study.statistics import mean_std
 from fgl_core.study.store import Record
-from fgl_core.study.tables import paired
+from fgl_core.tables.cells import paired
+from fgl_core.tables.statistics import mean_std
 
 
 @dataclass(frozen=True)
@@ -78,7 +78,7 @@ def similarity_table(results: Results) -> pd.DataFrame:
 def similarity_curves(records: Iterable[Record]) -> pd.DataFrame:
     """Mean CKA over pairs of client models in each observed round.
 
-    Columns as those of :func:`fgl_core.study.tables.curves_frame`.
+    Columns as those of :func:`fgl_core.tables.frames.curves_frame`.
     """
     rows = [
         (spec.dataset, spec.clients, METHODS[spec.method.name].title, spec.method.name, spec.seed, at, value)
@@ -99,7 +99,7 @@ def similarity_contrast(frame: pd.DataFrame, method: str, baseline: str) -> pd.D
 
     Returns:
         One row per dataset and number of clients: dataset, clients, the mean of either method, and the
-        columns of :func:`fgl_core.study.tables.paired`.
+        columns of :func:`fgl_core.tables.cells.paired`.
     """
     rows = []
     for (dataset, clients), part in frame.groupby(["dataset", "clients"], sort=False):

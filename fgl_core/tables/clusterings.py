@@ -14,7 +14,7 @@ from fgl_core.signature import hash_similarity, linkage_tree
 from fgl_core.study.results import Results
 from fgl_core.study.spec import GraphSpec
 from fgl_core.study.store import Record
-from fgl_core.study.tables import Label, place, placed_runs
+from fgl_core.tables.labels import Label, place, placed_runs
 
 FEDCCH = "FedCCH"  # as the paper has it, as far as it says
 HASHES = {"perceptual": "pHash", "difference": "dHash", "wavelet": "wHash", "cosine": "cosine, no hash"}
@@ -64,7 +64,7 @@ def clustering_rounds(results: Results, label: Label = variant) -> pd.DataFrame:
     Agreement is :func:`fgl_core.analysis.agreement.adjusted_rand`.
 
     Args:
-        label: as in :func:`fgl_core.study.tables.cells`.
+        label: as in :func:`fgl_core.tables.cells.cells`.
 
     Returns:
         dataset (the setting), clients, method (its label), name, seed, round, number; domains, nan where all

@@ -1,0 +1,81 @@
+"""Records as frames: one row per run, or per run and round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import pandas as pd
+
+from fgl_core.study.results import Results
+from fgl_core.study.store import Record
+from fgl_core.tables.labels import Label, labels, place, placed_runs
+
+OWN, EVERYWHERE = "test_accuracy", "everywhere_test_accuracy"
+
+
+def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
+    """One row per run: its fields, the method's own as ``method.tau`` and so on, and what came out.
+
+    Accuracies are fractions, at the best-validation round and at the last; bytes are summed over clients and
+    rounds.
+    """
+    return pd.DataFrame([_row(record) for record in records])
+
+
+def curves_frame(results: Results, measure: str = OWN, label: Label | None = None) -> pd.DataFrame:
+    """One row per run and round: dataset, clients, method (its label), name, seed, round (from 1), value.
+
+    A run on the whole graph appears beside every number of clients.
+
+    Args:
+        measure: a curve of the record, e.g. ``val_accuracy``, ``loss``, ``local_test_accuracy``.
+        label: as in :func:`cells`.
+    """
+    placed = ((clients, text, results.record(spec)) for clients, text, spec in placed_runs(results, label))
+    return _curves(((clients, text, record) for clients, text, record in placed if record), measure)
+
+
+def record_curves(records: Iterable[Record], measure: str = OWN) -> pd.DataFrame:
+    """:func:`curves_frame` for records of any origin, e.g. of runs just made."""
+    listed = list(records)
+    names = labels([record.spec for record in listed])
+    return _curves(((place(r.spec)[1], names[r.spec.digest], r) for r in listed), measure)
+
+
+def _curves(placed: Iterable[tuple[int, str, Record]], measure: str) -> pd.DataFrame:
+    rows = [
+        (place(record.spec)[0], clients, label, record.spec.method.name, record.spec.seed, number, value)
+        for clients, label, record in placed
+        for number, value in enumerate(record.data["curves"].get(measure, ()), start=1)
+    ]
+    return pd.DataFrame(rows, columns=["dataset", "clients", "method", "name", "seed", "round", "value"])
+
+
+def _row(record: Record) -> dict[str, Any]:
+    fields = record.spec.model_dump(mode="json")
+    method = fields.pop("method")
+    data = record.data
+    measured = {
+        f"{moment}_{name}": value
+        for moment in ("best", "last")
+        for name, value in (data.get(moment) or {}).items()
+        if not isinstance(value, list)
+    }
+    sent = {
+        f"bytes_{way}": sum(sum(rounds) for rounds in kinds.values())
+        for way, kinds in (data.get("bytes") or {}).items()
+    }
+    return {
+        **fields,
+        "method": method.pop("name"),
+        **{f"method.{name}": value for name, value in method.items()},
+        "status": record.status,
+        "stale": record.stale,
+        **measured,
+        **sent,
+        "seconds": record.seconds,
+        "commit": record.commit,
+        "date": record.date,
+        "digest": data["digest"],
+    }

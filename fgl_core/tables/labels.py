@@ -1,0 +1,73 @@
+"""Where a run stands in a table, and what it is called there."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from fgl_core.methods import METHODS
+from fgl_core.study.results import Results
+from fgl_core.study.spec import GraphSpec, RunSpec
+
+Label = Callable[[RunSpec], str]  # what a run is called in a table
+
+
+def place(spec: RunSpec) -> tuple[str, int]:
+    """Where a run stands in a table: its dataset or setting, and its number of clients."""
+    if isinstance(spec, GraphSpec):
+        return spec.setting, len(spec.datasets) * spec.clients_per_dataset
+    return spec.dataset, spec.clients
+
+
+def placed_runs(results: Results, label: Label | None = None) -> Iterator[tuple[int, str, RunSpec]]:
+    """Each run with its number of clients and its label. The whole graph stands beside every number.
+
+    Args:
+        label: as in :func:`cells`.
+    """
+    specs = results.specs
+    numbers: dict[str, dict[int, None]] = {}
+    for spec in specs:
+        if not METHODS[spec.method.name].centralised:
+            dataset, clients = place(spec)
+            numbers.setdefault(dataset, {})[clients] = None
+    names = labels(specs, results.as_written) if label is None else {s.digest: label(s) for s in specs}
+    for spec in specs:
+        dataset, clients = place(spec)
+        beside = METHODS[spec.method.name].centralised and numbers.get(dataset)
+        for number in beside or (clients,):
+            yield number, names[spec.digest], spec
+
+
+def labels(specs: list[RunSpec], before: Callable[[RunSpec], RunSpec] = lambda spec: spec) -> dict[str, str]:
+    """The method's title, and each value that tells its runs at one place apart unless it is the default."""
+    fields = {spec.digest: _fields(before(spec)) for spec in specs}  # tuned values tell no rows apart
+    taken: dict[tuple[str, str, str], set[str]] = {}
+    for spec in specs:
+        for name, value in fields[spec.digest].items():
+            taken.setdefault((place(spec)[0], spec.method.name, name), set()).add(str(value))
+    # a value that follows from the place, as GCFL's thresholds do, tells no rows apart
+    varied = {key[1:] for key, values in taken.items() if len(values) > 1}
+    names = {}
+    for spec in specs:
+        defaults = {**type(spec).model_fields, **type(spec.method).model_fields}
+        parts = [
+            f"{name.replace('_', ' ')} {value}"
+            for name, value in fields[spec.digest].items()
+            if (spec.method.name, name) in varied and value != defaults[name].default
+        ]
+        names[spec.digest] = ", ".join([METHODS[spec.method.name].title, *parts])
+    return names
+
+
+def conditions(spec: RunSpec) -> dict[str, Any]:
+    """The fields that are not the method's, beside place and seed."""
+    placed = {"task", "dataset", "setting", "clients", "clients_per_dataset", "seed", "method"}
+    return {name: value for name, value in spec.model_dump().items() if name not in placed}
+
+
+def _fields(spec: RunSpec) -> dict[str, Any]:
+    """What tells a run apart beside its place and its seed."""
+    return conditions(spec) | {
+        name: value for name, value in spec.method.model_dump().items() if name != "name"
+    }

@@ -1,0 +1,127 @@
+"""Comparisons as a reader sees them: rows methods, columns numbers of clients or settings."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import isnan
+from typing import TYPE_CHECKING, Any
+
+import pandas as pd
+
+from fgl_core.methods import METHODS
+from fgl_core.study.results import Results
+from fgl_core.tables.cells import cells
+from fgl_core.tables.frames import OWN
+from fgl_core.tables.labels import Label, conditions
+
+if TYPE_CHECKING:
+    from pandas.io.formats.style import Styler
+
+
+def accuracy_table(
+    frame: pd.DataFrame, *, columns: str = "clients", what: str = "accuracy", uuid: str = "accuracy"
+) -> Styler:
+    """Mean ± standard deviation of the test accuracy in per cent; the best of a column in bold.
+
+    Args:
+        frame: from :func:`comparison`.
+        columns: of ``frame``, whose values become the table's columns.
+        what: is measured, for the caption.
+        uuid: of the table's identifiers, different for each table of a page.
+    """
+    caption = f"Test {what} in %, mean ± standard deviation"
+    return wide_table(frame, frame.apply(_accuracy_text, axis=1), caption, columns=columns, uuid=uuid)
+
+
+def difference_table(
+    frame: pd.DataFrame, to: str | None = "FedAvg", *, columns: str = "clients", uuid: str = "difference"
+) -> Styler:
+    """Paired difference to the baseline in percentage points with its 95 % interval.
+
+    Args:
+        frame: from :func:`comparison` or :func:`fgl_core.tables.contrasts.contrasts`.
+        to: name of the baseline, for the caption; None where each row names both sides.
+        columns: as in :func:`accuracy_table`.
+        uuid: as in :func:`accuracy_table`.
+    """
+    rows = frame[frame.groupby("method")["pairs"].transform("max") > 0]
+    if rows.empty:
+        rows = frame
+    caption = f"Difference{f' to {to}' if to else ''} in percentage points, 95 % interval"
+    return wide_table(rows, rows.apply(_difference_text, axis=1), caption, columns=columns, uuid=uuid)
+
+
+def wide_table(
+    frame: pd.DataFrame, text: pd.Series, caption: str, *, columns: str = "clients", uuid: str
+) -> Styler:
+    """A text for each row of ``frame``, laid out by dataset and method against ``columns``."""
+    wide = _wide(frame, text, columns).fillna("")
+    styler = wide.style.set_uuid(uuid).set_caption(caption)
+    if "best" not in frame:
+        return styler
+    bold = _wide(frame, frame["best"], columns).reindex_like(wide).eq(True)
+    return styler.apply(lambda _: bold.map(lambda best: "font-weight: bold" if best else ""), axis=None)
+
+
+def missing_table(results: Results, label: Label | None = None) -> pd.DataFrame:
+    """How many runs each cell lacks: rows dataset and method, columns numbers of clients.
+
+    Args:
+        label: as in :func:`cells`.
+    """
+    lacking = [
+        (cell, sum(results.record(spec) is None for spec in cell.specs))
+        for cell in cells(results, label=label)
+        if cell.measure == OWN
+    ]
+    rows = [(cell.dataset, cell.clients, cell.label, count) for cell, count in lacking if count]
+    frame = pd.DataFrame(rows, columns=["dataset", "clients", "method", "count"])
+    return _wide(frame, frame["count"], "clients").fillna(0).astype(int)
+
+
+def settings_table(results: Results) -> pd.DataFrame:
+    """Every field of the runs beside dataset and clients with the values it takes; methods' own below."""
+    values: dict[str, dict[str, None]] = {}
+    for spec in results.specs:
+        for name, value in {**conditions(spec), "seed": spec.seed}.items():
+            values.setdefault(name, {})[str(value)] = None
+    for spec in results.specs:
+        for name, value in spec.method.model_dump(exclude={"name"}).items():
+            values.setdefault(f"{METHODS[spec.method.name].title}: {name}", {})[str(value)] = None
+    rows = {name.replace("_", " "): ", ".join(taken) for name, taken in values.items()}
+    if results.tuning:
+        rows = {"learning rate and weights": results.tuning, **rows}
+    return pd.DataFrame({"value": rows}).rename_axis("setting")
+
+
+def _accuracy_text(row: pd.Series) -> str:
+    notes = [f"{row['n']} of {row['seeds']}"]
+    notes += [f"{row[kind]} {kind}" for kind in ("diverged", "failed", "stale") if row[kind]]
+    note = f" ({', '.join(notes)})"
+    if row["n"] == 0:
+        return "missing" + note
+    spread = "" if isnan(row["std"]) else f" ± {100 * row['std']:.1f}"
+    return f"{100 * row['mean']:.1f}{spread}" + (note if row["n"] < row["seeds"] else "")
+
+
+def _difference_text(row: pd.Series) -> str:
+    if row["pairs"] == 0:
+        return "missing"
+    text = f"{100 * row['difference']:+.1f}"
+    if not isnan(row["low"]):
+        text += f" [{100 * row['low']:+.1f}, {100 * row['high']:+.1f}]"
+    return text
+
+
+def _wide(frame: pd.DataFrame, values: pd.Series, columns: str) -> pd.DataFrame:
+    """Rows dataset and method, in the order of ``frame``; columns numbers of clients, or as they come."""
+    rows = [name for name in ("dataset", "method") if name != columns]
+    long = frame[[*rows, columns]].assign(value=values)
+    wide = long.pivot(index=rows, columns=columns, values="value")
+    order = pd.MultiIndex.from_frame(long[rows].drop_duplicates())
+    across: Sequence[Any] = list(dict.fromkeys(long[columns]))
+    if columns == "clients":
+        across = sorted(across)
+    wide = wide.reindex(order if len(rows) > 1 else order.get_level_values(0))[across]
+    wide.columns = [f"{value} clients" if columns == "clients" else str(value) for value in across]
+    return wide
