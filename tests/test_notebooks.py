@@ -76,13 +76,13 @@ def test_table1_shows_what_is_missing_and_heeds_its_parameters(home, tmp_path):
     specs = study_specs("fgssl-table1", "lite", {"dataset": ["cora"], "clients": [5]})
     fill(home, "lite", [spec for spec in specs if spec.method.name != "fgssl" or spec.seed == 0])
     text, pictures = run("fgssl/table1.ipynb", tmp_path)
-    assert "Profile lite" in text and "pubmed" in text and "10 clients" in text
+    assert "Profile lite" in text and "citeseer" in text and "10 clients" in text
     assert "missing (0 of 3)" in text and "86.0 (1 of 3)" in text and "81.0 ± 1.0" in text
     assert "`fgl study run fgssl-table1 --profile lite` fills them" in text
 
     part, others = run("fgssl/table1.ipynb", tmp_path, dataset="cora", clients=[5])
     assert f"{len(specs) - 2} of {len(specs)} runs shown" in part and "81.0 ± 1.0" in part
-    assert "pubmed" not in part and "10 clients" not in part
+    assert "citeseer" not in part and "10 clients" not in part
     assert "--only dataset=cora --only clients=5" in part
     assert len(pictures) == len(others) == 2 and pictures[0] != others[0]
 

@@ -16,7 +16,7 @@ from fgl_core.study.tuned import Choices, tuned_values, with_tuned
 
 PROFILES = {
     "smoke": "embedded data, seconds: is everything in order?",
-    "lite": "the real data, fewer rounds and seeds; never with tuned values",
+    "lite": "real data without the costliest sets, fewer rounds and seeds; never with tuned values",
     "paper": "the paper's protocol, with tuned values where there are any",
     "power": "20 seeds, for the cells that are cheap enough; tuned like paper",
 }

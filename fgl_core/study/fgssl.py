@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from fgl_core.study.grid import SCALES, Scale, grid
+from fgl_core.study.grid import CITATION, SCALES, Scale, grid
 from fgl_core.study.spaces import SPACES
 from fgl_core.study.spec import RunSpec
 
@@ -120,8 +120,8 @@ def ladder(profile: str) -> list[RunSpec]:
 
 def partitions(profile: str) -> list[RunSpec]:
     """Partitions: who holds what, by Louvain communities and at random."""
-    numbers = (3, 5) if profile == "smoke" else (5, 7, 10, 20)
-    scale = replace(SCALES[profile], clients=numbers, rounds=1)
+    part = {"clients": (3, 5)} if profile == "smoke" else {"clients": (5, 7, 10, 20), "datasets": CITATION}
+    scale = replace(SCALES[profile], rounds=1, **part)
     return grid(scale, ({"method": "fedavg", "partition": kind} for kind in ("louvain", "random")))
 
 
