@@ -1,6 +1,14 @@
-"""``python -m benchmarks`` runs every benchmark."""
+"""``python -m benchmarks [NAME …]`` runs these benchmarks, or all of them."""
 
-from benchmarks.node import main
+import importlib
+import sys
+
+NAMES = ("node", "graphs", "limit", "growth", "footprint")
 
 if __name__ == "__main__":
-    main()
+    wanted, sys.argv[1:] = sys.argv[1:] or NAMES, []
+    if unknown := [name for name in wanted if name not in NAMES]:
+        sys.exit(f"no benchmark {', '.join(unknown)}; there are: {', '.join(NAMES)}")
+    for name in wanted:
+        print(f"\n== {name}", flush=True)
+        importlib.import_module(f"benchmarks.{name}").main()

@@ -6,11 +6,17 @@ from pathlib import Path
 
 import pytest
 import torch
+from graph_sets import random_set
 from graphs import random_arrays
 
+from fgl_core.clients import NodeClient
+from fgl_core.graph_clients import GraphClient
 from fgl_core.losses import fgsd, fnsc
-from fgl_core.models import build_model
+from fgl_core.models import build_graph_model, build_model
 from fgl_core.models.graph import Graph
+from fgl_core.models.packed import PackedGraphs
+from fgl_core.study.setup import set_up
+from fgl_core.study.spec import RunSpec
 
 
 def test_plain_loop_computes_the_same_losses(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,3 +54,59 @@ def test_plain_loop_computes_the_same_losses(monkeypatch: pytest.MonkeyPatch) ->
     torch.testing.assert_close(
         plain.distillation(z, z_global, client.edge_index, 5.0), fgsd(z, z_global, graph, 5.0)
     )
+
+
+@pytest.mark.parametrize("method", ["local", "fedstar"])
+def test_plain_graph_loop_computes_the_same_logits(monkeypatch: pytest.MonkeyPatch, method: str) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
+    from torch_geometric.loader import DataLoader
+
+    from benchmarks import graphs
+
+    dataset = random_set()
+    every = torch.arange(dataset.num_graphs).numpy()
+    client = GraphClient(
+        "a", "a", 2, PackedGraphs(dataset), torch.from_numpy(dataset.y), every, every, every, batch_size=64
+    )
+    ours = build_graph_model(
+        "star" if method == "fedstar" else "gin",
+        4,
+        64,
+        2,
+        norm="none",
+        share_norm=False,
+        dropout=0.5,
+        generator=torch.Generator().manual_seed(0),
+        dtype=torch.float32,
+    )
+    plain = graphs.plain_client(client, method)
+    state = {f"convs.{layer}.eps": torch.zeros(1) for layer in range(3)}
+    for name, tensor in ours.state_dict().items():
+        turned = name == "embed.weight" or (name.startswith("structure_convs") and name.endswith("weight"))
+        target = name.replace("mlp.", "nn.")
+        if name.startswith("structure_convs") and name.endswith("weight"):
+            target = name.replace("weight", "lin.weight")
+        state[target] = tensor.T if turned else tensor
+    plain.model.load_state_dict(state)
+    plain.model.eval()
+    (whole,) = DataLoader(plain.train, dataset.num_graphs)
+    _, logits = ours(client.packed.batch(every))
+    torch.testing.assert_close(plain.model(whole), logits, rtol=1e-4, atol=1e-5)
+
+
+def test_the_limit_counts_each_product_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
+    from benchmarks import limit
+
+    assert limit.product(2, 3, 4) == limit.Work(48, 4 * (6 + 12 + 8))
+    assert limit.sparse_product(5, 2, 3, 4) == limit.Work(40, 5 * 8 + 4 * (12 + 8))
+    assert limit.Work(100, 10).seconds(10.0, 2.0) == 10 and limit.Work(10, 100).seconds(10.0, 2.0) == 50
+    setup = set_up(RunSpec.parse({"dataset": "karate", "clients": 2, "hidden": 8, "local_epochs": 3}))
+    (client, _) = setup.clients
+    assert isinstance(client, NodeClient)
+    n, c = client.graph.num_nodes, client.num_classes
+    links = n + 2 * client.graph.num_edges
+    entries = len(client.graph.features.csr[1])
+    forward = 2 * entries * 8 + 2 * links * 8 + 2 * n * 8 + 2 * n * 8 * c + 2 * links * c
+    passes = limit.gat_pass(client, 8, backward=False, columns=1, edges=1)
+    assert sum(work.operations for work in passes) == forward

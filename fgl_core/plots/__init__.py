@@ -11,6 +11,7 @@ from fgl_core.plots.dots import difference_dots
 from fgl_core.plots.drawings import graph_drawings
 from fgl_core.plots.heat import Heat, heat_maps
 from fgl_core.plots.shares import share_bars
+from fgl_core.plots.speed import growth_lines, ratio_dots
 from fgl_core.plots.spreads import spreads
 from fgl_core.plots.sweeps import sweep_lines
 from fgl_core.plots.trials import trial_panels
@@ -24,8 +25,10 @@ __all__ = [
     "cluster_numbers",
     "difference_dots",
     "graph_drawings",
+    "growth_lines",
     "heat_maps",
     "per_round",
+    "ratio_dots",
     "share_bars",
     "spreads",
     "sweep_lines",

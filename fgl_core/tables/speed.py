@@ -1,0 +1,73 @@
+"""What the benchmarks measured, and what the studies cost: time, memory, download."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+
+import pandas as pd
+
+from fgl_core.datasets.registry import entry
+from fgl_core.errors import InputError
+from fgl_core.root import project_root
+from fgl_core.study.catalogue import STUDIES, study_specs
+from fgl_core.study.costs import Costs, datasets_of, duration
+from fgl_core.study.spec import GraphSpec
+from fgl_core.study.store import Store
+
+
+def measured(name: str) -> tuple[pd.DataFrame, str]:
+    """The rows of a benchmark, and the machine they were measured on in words.
+
+    Args:
+        name: as in ``python -m benchmarks NAME``.
+
+    Raises:
+        InputError: it was not run yet.
+    """
+    path = project_root() / "benchmarks" / "results" / f"{name}.json"
+    if not path.exists():
+        raise InputError(f"no results of the benchmark {name}: run `python -m benchmarks {name}`")
+    data = json.loads(path.read_text(encoding="utf-8"))
+    versions = ", ".join(f"{key} {value}" for key, value in data["machine"].items() if key != "cpu")
+    return pd.DataFrame(data["rows"]), f"{data['machine']['cpu']}; {versions}"
+
+
+def cost_table(profiles: Iterable[str] = ("smoke", "lite", "paper"), jobs: int = 2) -> pd.DataFrame:
+    """What each study takes: runs and time for every profile, memory of a worker, and what it downloads.
+
+    Times are of the committed records; ``about`` marks those that rest on guesses for more than a tenth of
+    the runs. Memory and download are those of the most demanding profile.
+
+    Args:
+        jobs: workers.
+    """
+    costs, store = Costs(), Store()
+    for record in store.load(store.results).values():
+        if record.status == "done" and record.training_seconds:
+            costs.learn(record.spec, record.training_seconds)
+    peaks = dict(measured("footprint")[0][["data", "peak_mib"]].itertuples(index=False))
+    rows = {}
+    for study in STUDIES:
+        cells: dict[str, str] = {}
+        for profile in profiles:
+            specs = study_specs(study, profile)
+            seconds = sum(map(costs.seconds, specs)) / jobs
+            guessed = sum(not costs.learnt(spec) for spec in specs) > len(specs) / 10
+            cells[profile] = f"{len(specs)} runs, {'about ' * guessed}{duration(seconds)}"
+        data = {spec.setting if isinstance(spec, GraphSpec) else spec.dataset for spec in specs}
+        known = [peaks[name] for name in data if name in peaks]
+        cells["memory of a worker"] = f"{max(known) / 1024:.1f} GiB" if known else ""
+        cells["download"] = f"{_download({name for spec in specs for name in datasets_of(spec)}):.0f} MB"
+        rows[study] = cells
+    return pd.DataFrame.from_dict(rows, orient="index").rename_axis("study")
+
+
+def _download(names: Iterable[str]) -> float:
+    """Megabytes of the files of these datasets, as they are fetched."""
+    files = 0
+    for name in names:
+        dataset = entry(name)
+        fetched = (dataset.archive,) if dataset.archive else dataset.files
+        files += sum(file.count for file in fetched if file.kind == "bytes")
+    return files / 1e6

@@ -1,0 +1,75 @@
+"""What the benchmarks measured, as the speed page reads it, and what studies cost."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+from synthetic import synthetic_record
+
+from fgl_core import plots
+from fgl_core.errors import InputError
+from fgl_core.study.catalogue import study_specs
+from fgl_core.study.store import Store, write_record
+from fgl_core.tables import speed
+
+
+@pytest.fixture
+def home(tmp_path, monkeypatch):
+    monkeypatch.setenv("FGL_HOME", str(tmp_path))
+    return tmp_path
+
+
+def write_results(home, name, rows):
+    folder = home / "benchmarks" / "results"
+    folder.mkdir(parents=True, exist_ok=True)
+    data = {"machine": {"cpu": "A core", "python": "3.11", "torch": "2"}, "rows": rows}
+    (folder / f"{name}.json").write_text(json.dumps(data))
+
+
+def test_results_come_with_the_machine_and_what_is_missing_is_named(home):
+    with pytest.raises(InputError, match="python -m benchmarks node"):
+        speed.measured("node")
+    write_results(home, "node", [{"dataset": "cora", "ratio": 4.0}])
+    frame, machine = speed.measured("node")
+    assert frame.to_dict("records") == [{"dataset": "cora", "ratio": 4.0}]
+    assert machine == "A core; python 3.11, torch 2"
+
+
+def test_costs_are_those_of_the_records_and_a_guess_is_called_one(home):
+    write_results(
+        home, "footprint", [{"data": "cora", "peak_mib": 512}, {"data": "pubmed", "peak_mib": 1024}]
+    )
+    store = Store()
+    lite = study_specs("fgssl-fig3", "lite")
+    for spec in lite:  # one second a local epoch
+        record = synthetic_record(spec)
+        record["timing"]["seconds_per_round"] = 1.0 * spec.local_epochs
+        write_record(record, store.folder("fgssl-fig3", "lite"))
+    table = speed.cost_table(("lite", "paper"), jobs=2)
+    seconds = sum(spec.rounds * spec.local_epochs for spec in lite) / 2
+    assert table.loc["fgssl-fig3", "lite"] == f"54 runs, {seconds / 3600:.1f} h"
+    assert table.loc["fgssl-table1", "lite"].startswith("150 runs, about ")
+    assert table.loc["fgssl-table1", "memory of a worker"] == "1.0 GiB"  # Pubmed's, of the paper profile
+    assert table.loc["fgssl-fig3", "memory of a worker"] == ""  # Citeseer was not measured
+    assert table.loc["fgssl-fig3", "download"] == "1 MB"
+
+
+def test_the_figures_show_every_row():
+    import pandas as pd
+
+    ratios = pd.DataFrame(
+        {"label": ["a", "b"], "ratio": [2.0, 8.0], "ratio_lowest": [1.5, 7.0], "ratio_highest": [3.0, 9.0]}
+    )
+    axes = plots.ratio_dots(ratios, pd.Series({"a": 3.5})).axes[0]
+    assert [tick.get_text() for tick in axes.get_yticklabels()] == ["a", "b"]
+    assert axes.lines[0].get_xdata().tolist() == [2.0, 8.0]
+    rows = [
+        {"axis": axis, "method": method, "at": at, "seconds": at / 10, "peak_mib": 100 * at}
+        for axis in ("clients", "nodes")
+        for method in ("fedavg", "fgssl")
+        for at in (5, 10)
+    ]
+    figure = plots.growth_lines(pd.DataFrame(rows), {"clients": "clients", "nodes": "nodes"})
+    assert len(figure.axes) == 4 and all(len(panel.lines) == 2 for panel in figure.axes)
+    assert figure.axes[1].lines[0].get_ydata().tolist() == [500 / 1024, 1000 / 1024]
