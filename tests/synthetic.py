@@ -62,7 +62,8 @@ def _client(spec: RunSpec, number: int) -> dict[str, Any]:
     counts = [2, 8] if number % 2 else [7, 3]
     if isinstance(spec, GraphSpec):
         dataset = spec.datasets[number // spec.clients_per_dataset]
-        return {"name": dataset, "dataset": dataset, "graphs": 10, "test": 2, "class_counts": counts}
+        sizes = {"graphs": 10, "train": 6, "val": 2, "test": 2}
+        return {"name": dataset, "dataset": dataset, **sizes, "class_counts": counts}
     return {
         "nodes": 10,
         "edges": 9,

@@ -6,7 +6,13 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from fgl_core.tables.statistics import detectable_difference, holm, mean_std, paired_interval
+from fgl_core.tables.statistics import (
+    detectable_difference,
+    equivalence,
+    holm,
+    mean_std,
+    paired_interval,
+)
 
 
 def test_mean_and_sample_deviation():
@@ -42,6 +48,31 @@ def test_few_or_equal_differences():
         interval = paired_interval(equal)
         assert not interval.excludes_zero and math.isnan(interval.p)
         assert math.isnan(detectable_difference(float(np.std(equal, ddof=1)), len(equal)))
+
+
+def test_nadeau_and_bengio_by_hand():
+    # as above, 20 % for testing and 60 % for training: variance 1/3 + 1/3 where the t interval has 1/3
+    corrected = paired_interval([1.0, 2.0, 3.0], test_to_train=20 / 60)
+    half = 4.302653 * math.sqrt(2 / 3)
+    assert (corrected.low, corrected.high) == pytest.approx((2 - half, 2 + half), abs=1e-5)
+    assert corrected.p == pytest.approx(2 * stats.t.sf(2 / math.sqrt(2 / 3), 2))
+    assert paired_interval([1.0, 2.0, 3.0], test_to_train=0.0) == paired_interval([1.0, 2.0, 3.0])
+    assert math.isnan(paired_interval([1.0, 2.0, 3.0], test_to_train=math.nan).low)
+
+
+@pytest.mark.parametrize("mean", [-0.03, -0.004, 0.0, 0.012, 0.03])
+def test_equivalence_equals_two_one_sided_tests_of_scipy(mean):
+    differences = np.random.default_rng(1).normal(mean, 0.005, size=6)
+    within, outside = equivalence(differences, 0.01)
+    below = stats.ttest_1samp(differences, 0.01, alternative="less").pvalue
+    above = stats.ttest_1samp(differences, -0.01, alternative="greater").pvalue
+    assert within == pytest.approx(max(below, above))
+    assert outside == pytest.approx(min(1, 2 * min(1 - below, 1 - above)))
+
+
+def test_equivalence_needs_a_spread():
+    for values in ([], [0.0], [0.0, 0.0, 0.0]):
+        assert all(math.isnan(p) for p in equivalence(values, 0.01))
 
 
 def test_holm_by_hand():

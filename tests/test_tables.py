@@ -2,6 +2,7 @@
 
 import math
 
+import numpy as np
 import pandas as pd
 import pytest
 from scipy import stats
@@ -14,7 +15,7 @@ from fgl_core.study.results import collect, open_results, parse_only, resolve_pr
 from fgl_core.study.store import Store, write_record
 from fgl_core.tables.cells import comparison
 from fgl_core.tables.frames import curves_frame, runs_frame
-from fgl_core.tables.layout import accuracy_table, difference_table
+from fgl_core.tables.layout import accuracy_table, difference_table, sensitivity_table
 
 STUDY = "four-methods"
 
@@ -80,6 +81,31 @@ def test_mean_deviation_and_paired_interval(store):
     )
     assert fgssl["p_holm"] >= fgssl["p"] and (fgssl["n"], fgssl["seeds"], fgssl["pairs"]) == (3, 3, 3)
     assert math.isnan(row(frame, "FedAvg")["difference"])
+
+
+def test_how_far_a_difference_depends_on_the_statistics(store):
+    fill(store, study_specs(STUDY, "lite", {"dataset": ["cora"]}), known)
+    frame = comparison(cora(store, clients=[5]))
+    fgssl = row(frame, "FGSSL")
+    # differences 3, 2, 3 points; clients have 6 nodes for training and 2 for testing
+    half = stats.t.ppf(0.975, 2) * np.std([3, 2, 3], ddof=1) * math.sqrt(1 / 3 + 2 / 6)
+    low, high = 100 * fgssl["corrected_low"], 100 * fgssl["corrected_high"]
+    assert (low, high) == pytest.approx((8 / 3 - half, 8 / 3 + half), abs=2e-3)
+    table = sensitivity_table(frame).data.set_index("method")
+    assert table.loc["FGSSL", "Nadeau–Bengio interval"] == f"[{low:+.1f}, {high:+.1f}]"
+    assert table.loc["FGSSL", "p"] == f"{fgssl['p']:.3f}" and table.loc["FGSSL", "pairs"] == 3
+    assert table.loc["FGSSL", "p (Holm)"] == f"{fgssl['p_holm']:.3f}"
+    found = frame["detectable"].dropna() * 100
+    said = f"{found.min():.1f} points where seeds agree most, {found.max():.1f} where least."
+    assert f"find a true difference of {said}" in difference_table(frame).to_html()
+
+
+def test_equal_differences_have_no_statistics(store):
+    fill(store, study_specs(STUDY, "lite", {"dataset": ["cora"], "clients": [5]}), lambda spec: 0.8)
+    frame = comparison(cora(store, clients=[5], method=["fedavg", "fgssl"]))
+    (shown,) = sensitivity_table(frame).data.to_dict("records")
+    assert [shown[key] for key in ("detectable", "p", "95 % interval")] == ["unknown"] * 3
+    assert "Four times" not in difference_table(frame).to_html()
 
 
 def test_local_is_reported_twice_and_global_beside_every_number_of_clients(store):
@@ -189,7 +215,7 @@ def test_the_automatic_profile(store, monkeypatch):
 
 def test_seeds_and_shared_runs_of_the_catalogue():
     lite = study_specs(STUDY, "lite")
-    assert len(lite) == len({spec.digest for spec in lite}) == 3 * 3 * 3 * 3 + 3 * 3
+    assert len(lite) == len({spec.digest for spec in lite}) == 2 * 3 * 3 * 3 + 2 * 3
     assert {spec.seed for spec in lite} == {0, 1, 2} and {spec.rounds for spec in lite} == {50}
     assert {spec.seed for spec in study_specs(STUDY, "power")} == set(range(20))
     assert {spec.dataset for spec in study_specs(STUDY, "smoke")} == {"digits-knn"}

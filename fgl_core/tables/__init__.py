@@ -10,6 +10,7 @@ from fgl_core.tables.layout import (
     accuracy_table,
     difference_table,
     missing_table,
+    sensitivity_table,
     settings_table,
     wide_table,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "place",
     "record_curves",
     "runs_frame",
+    "sensitivity_table",
     "settings_table",
     "wide_table",
 ]

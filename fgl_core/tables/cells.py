@@ -14,7 +14,13 @@ from fgl_core.study.results import Results
 from fgl_core.study.spec import GraphSpec, RunSpec
 from fgl_core.tables.frames import EVERYWHERE, OWN
 from fgl_core.tables.labels import Label, conditions, place, placed_runs
-from fgl_core.tables.statistics import detectable_difference, holm, mean_std, paired_interval
+from fgl_core.tables.statistics import (
+    detectable_difference,
+    equivalence,
+    holm,
+    mean_std,
+    paired_interval,
+)
 
 LEVEL = 0.05
 MARGIN = 0.01  # two accuracies that differ by less than a point count as alike
@@ -39,6 +45,17 @@ class Cell:
             for seed, record in found
             if record is not None and record.status == "done"
         }
+
+    def test_to_train(self, results: Results) -> float:
+        """Test examples per training example, over all clients and seeds; nan without a record."""
+        clients = [
+            client
+            for spec in self.specs
+            if (record := results.record(spec))
+            for client in (record.data.get("partition") or {}).get("clients", ())
+        ]
+        train = sum(client["train"] for client in clients)
+        return sum(client["test"] for client in clients) / train if train else nan
 
     def counts(self, results: Results) -> dict[str, int]:
         """How many seeds diverged, failed, or have only a stale record."""
@@ -113,7 +130,7 @@ def comparison(
                 **cell.counts(results),
                 "mean": mean,
                 "std": std,
-                **paired(values, beside.values(results) if beside else {}),
+                **paired(values, beside.values(results) if beside else {}, cell.test_to_train(results)),
             }
         )
     frame = pd.DataFrame(rows)
@@ -122,15 +139,23 @@ def comparison(
     return frame
 
 
-def paired(values: Mapping[int, float], reference: Mapping[int, float]) -> dict[str, Any]:
+def paired(
+    values: Mapping[int, float], reference: Mapping[int, float], test_to_train: float = nan
+) -> dict[str, Any]:
     """What seeds say of a difference, from two measures by seed.
+
+    Args:
+        test_to_train: test examples per training example, for the correction.
 
     Returns:
         difference, low, high (95 % t interval of paired differences), p; pairs; detectable (the difference
-        found with probability 0.8); alike: two one-sided tests at 5 % say that it is less than a point.
+        found with probability 0.8); alike: two one-sided tests at 5 % say that it is less than a point;
+        corrected_low, corrected_high: the interval as Nadeau and Bengio correct it, nan where
+        ``test_to_train`` is.
     """
     differences = [values[seed] - reference[seed] for seed in sorted(values.keys() & reference.keys())]
-    interval, narrow = paired_interval(differences), paired_interval(differences, confidence=0.9)
+    interval = paired_interval(differences)
+    corrected = paired_interval(differences, test_to_train=test_to_train)
     several = isfinite(interval.low)
     return {
         "difference": interval.mean,
@@ -139,7 +164,9 @@ def paired(values: Mapping[int, float], reference: Mapping[int, float]) -> dict[
         "p": interval.p,
         "pairs": len(differences),
         "detectable": detectable_difference(mean_std(differences)[1], len(differences)),
-        "alike": several and narrow.low > -MARGIN and narrow.high < MARGIN,
+        "alike": equivalence(differences, MARGIN)[0] < LEVEL,
+        "corrected_low": corrected.low if several else nan,
+        "corrected_high": corrected.high if several else nan,
     }
 
 

@@ -52,6 +52,7 @@ def contrasts(
             **paired(
                 found[dataset, clients, first].values(results),
                 found[dataset, clients, second].values(results),
+                found[dataset, clients, first].test_to_train(results),
             ),
         }
         for dataset, clients in dict.fromkeys(key[:2] for key in found)
