@@ -41,6 +41,7 @@ for group, name, target, purpose in (
     (study, "list", "study:show", "Every study and how much of it is recorded."),
     (study, "status", "study:status", "What a study has, and what it lacks and why."),
     (study, "run", "study:run", "Compute what a study lacks; go on where it was stopped."),
+    (study, "export", "study:export", "A study's records as one table, CSV or Parquet."),
 ):
     group.command(f"fgl_core.cli.{target}", name=name, help=purpose)
 

@@ -6,6 +6,8 @@ import os
 import re
 import sys
 from collections import Counter
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Annotated
 
 from cyclopts import Parameter
@@ -26,6 +28,7 @@ Only = Annotated[
 Untuned = Annotated[
     bool, Parameter(help="the values before tuning, also where there are tuned ones", negative=())
 ]
+EXPORTS = (".csv", ".parquet")
 UNITS = {"h": 3600, "m": 60, "s": 1}
 
 
@@ -111,6 +114,44 @@ def run(
     print(_state(collect(name, profile, part, store, tuned=not untuned)))
     print(f"records: {folder}")
     return 1 if failed else 0
+
+
+def export(
+    name: str,
+    *,
+    profile: Profile = "lite",
+    only: Only = None,
+    untuned: Untuned = False,
+    curves: Annotated[bool, Parameter(help="a row per run and round, with every curve", negative=())] = False,
+    output: Path | None = None,
+) -> None:
+    """A study's records as one table: a row per run, its fields and what came out; no stale or failed ones.
+
+    Args:
+        name: the study, as ``fgl study list`` names it.
+        output: the file, .csv or .parquet; CSV to the terminal if not given.
+    """
+    suffix = ".csv" if output is None else output.suffix
+    if suffix not in EXPORTS:
+        raise InputError(f"--output {output}: give a file that ends in {' or '.join(EXPORTS)}")
+    if suffix == ".parquet" and find_spec("pyarrow") is None:
+        raise InputError(f"--output {output}: Parquet needs pyarrow: pip install pyarrow, or name a .csv")
+    results = collect(name, profile, parse_only(only or []), Store(), tuned=not untuned)
+    if not results.shown:
+        raise InputError(f"{name}, profile {profile}: no record to export; {results.command} makes them")
+    from fgl_core.tables.frames import rounds_frame, runs_frame
+
+    frame = (rounds_frame if curves else runs_frame)(results.shown)
+    if output is None:
+        print(frame.to_csv(index=False), end="")
+        return
+    try:
+        output.parent.mkdir(parents=True, exist_ok=True)
+        write = frame.to_csv if suffix == ".csv" else frame.to_parquet
+        write(output, index=False)
+    except OSError as error:
+        raise InputError(f"cannot write {output} ({error.strerror}); name another file") from None
+    print(f"{len(frame)} rows of {len(results.shown)} runs, {len(results.missing)} missing: {output}")
 
 
 def workers(jobs: int | None) -> int:

@@ -8,6 +8,7 @@ from typing import Any
 import pandas as pd
 
 from fgl_core.study.results import Results
+from fgl_core.study.spec import RunSpec
 from fgl_core.study.store import Record
 from fgl_core.tables.labels import Label, labels, place, placed_runs
 
@@ -18,9 +19,32 @@ def runs_frame(records: Iterable[Record]) -> pd.DataFrame:
     """One row per run: its fields, the method's own as ``method.tau`` and so on, and what came out.
 
     Accuracies are fractions, at the best-validation round and at the last; bytes are summed over clients and
-    rounds.
+    rounds. Of the statistics of a set of graphs, those that are a number, as ``statistics.graphs``.
     """
     return pd.DataFrame([_row(record) for record in records])
+
+
+def rounds_frame(records: Iterable[Record]) -> pd.DataFrame:
+    """One row per run and round: what tells the run apart, round (from 1), and every curve with one value.
+
+    Columns: digest (of the run, as in :func:`runs_frame`), dataset (or setting), clients, method (its label),
+    seed, round; then the curves of the records, such as loss and val_accuracy. Analyses without training have
+    no rounds.
+    """
+    trained = [record for record in records if isinstance(record.spec, RunSpec)]
+    names = labels([record.spec for record in trained])
+    frames = []
+    for record in trained:
+        curves = record.data.get("curves") or {}  # none where the first round diverged
+        scalar = {name: values for name, values in curves.items() if not any(map(_is_list, values))}
+        frame = pd.DataFrame(scalar)
+        dataset, clients = place(record.spec)
+        label, seed = names[record.spec.digest], record.spec.seed
+        own = {"digest": record.spec.digest, "dataset": dataset, "clients": clients, "method": label}
+        own |= {"seed": seed, "round": range(1, len(frame) + 1)}
+        frames.append(pd.DataFrame({**own, **frame}))
+    columns = ["digest", "dataset", "clients", "method", "seed", "round"]
+    return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
 
 def curves_frame(results: Results, measure: str = OWN, label: Label | None = None) -> pd.DataFrame:
@@ -54,13 +78,18 @@ def _curves(placed: Iterable[tuple[int, str, Record]], measure: str) -> pd.DataF
 
 def _row(record: Record) -> dict[str, Any]:
     fields = record.spec.model_dump(mode="json")
-    method = fields.pop("method")
+    method = fields.pop("method", {})  # an analysis without training has none
     data = record.data
     measured = {
         f"{moment}_{name}": value
         for moment in ("best", "last")
         for name, value in (data.get(moment) or {}).items()
-        if not isinstance(value, list)
+        if not _is_list(value)
+    }
+    counted = {
+        f"statistics.{name}": value
+        for name, value in (data.get("statistics") or {}).items()
+        if isinstance(value, int | float)
     }
     sent = {
         f"bytes_{way}": sum(sum(rounds) for rounds in kinds.values())
@@ -68,14 +97,18 @@ def _row(record: Record) -> dict[str, Any]:
     }
     return {
         **fields,
-        "method": method.pop("name"),
-        **{f"method.{name}": value for name, value in method.items()},
+        **{"method" if name == "name" else f"method.{name}": value for name, value in method.items()},
         "status": record.status,
         "stale": record.stale,
         **measured,
+        **counted,
         **sent,
         "seconds": record.seconds,
         "commit": record.commit,
         "date": record.date,
         "digest": data["digest"],
     }
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list)
