@@ -106,7 +106,7 @@ def test_with_seeds_missing_and_runs_that_diverged(home, monkeypatch, name):
 @pytest.mark.parametrize("name", TRAINED)
 def test_a_part_of_a_study(home, name):
     study, profile = f"fedcch-{name}", "paper" if name == "norms" else "lite"  # whose norms are of CHEM alone
-    fill(home, study, profile, study_specs(study, profile, {"setting": ["CHEM"]}))
+    fill(home, study, profile, study_specs(study, profile, {"setting": ["CHEM"], "seed": [0, 1]}))
     whole = run_here(f"fedcch/{name}.ipynb", profile=profile)
     part = run_here(f"fedcch/{name}.ipynb", profile=profile, setting="CHEM")
     other = "BIO-CHEM" if name == "fig3" else "BIO-CV"
