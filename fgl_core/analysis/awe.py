@@ -31,6 +31,14 @@ def anonymous_walks(length: int) -> list[tuple[int, ...]]:
     return sorted(extend((0,)))
 
 
+def chance_distance(length: int, walks: int) -> float:
+    """About how far apart two distributions of the same graph lie by drawing its walks, at most.
+
+    For n walks of K kinds that are all common, a Jensen–Shannon distance of √((K - 1) / (4 n ln 2)).
+    """
+    return float(np.sqrt((len(anonymous_walks(length)) - 1) / (4 * walks * np.log(2))))
+
+
 def anonymise(walks: np.ndarray) -> np.ndarray:
     """Rename the nodes of each walk in order of first visit; int64 ``[w, steps + 1]`` in and out."""
     first = (walks[:, :, None] == walks[:, None, :]).argmax(axis=2)  # where each node is seen first

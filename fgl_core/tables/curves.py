@@ -20,8 +20,10 @@ if TYPE_CHECKING:
 PLACE = ["dataset", "clients"]
 
 
-def rounds_to_reach(results: Results, baseline: str = "fedavg", label: Label | None = None) -> pd.DataFrame:
-    """In which round a run first reaches what the baseline ends with, seed by seed.
+def rounds_by_seed(
+    results: Results, baseline: str = "fedavg", label: Label | None = None
+) -> dict[tuple[str, int, str], dict[int, float]]:
+    """In which round each run first reaches what the baseline of its seed ends with; infinite if never.
 
     The target of a seed is the baseline's test accuracy at its best-validation round.
 
@@ -30,9 +32,7 @@ def rounds_to_reach(results: Results, baseline: str = "fedavg", label: Label | N
         label: as in :func:`fgl_core.tables.cells.cells`.
 
     Returns:
-        One row per cell: dataset, clients, method, name; pairs (seeds with a target), reached (how many of
-        them get there); median, first, last round, where a seed that does not get there counts as infinite;
-        nan without a pair.
+        By dataset, number of clients and label, for every cell: the rounds by seed, for seeds with a target.
     """
     all_cells = [cell for cell in cells(results, label=label) if cell.measure == OWN]
     targets = {
@@ -40,21 +40,34 @@ def rounds_to_reach(results: Results, baseline: str = "fedavg", label: Label | N
         for cell in reversed(all_cells)
         if baseline in (cell.method, cell.label)
     }
-    rows = []
+    found = {}
     for cell in all_cells:
         target = targets.get((cell.dataset, cell.clients), {})
-        found = {spec.seed: results.record(spec) for spec in cell.specs}
-        needed = [
-            _first_at_least(record.data["curves"][OWN], target[seed])
-            for seed, record in found.items()
+        records = {spec.seed: results.record(spec) for spec in cell.specs}
+        found[cell.dataset, cell.clients, cell.label] = {
+            seed: _first_at_least(record.data["curves"][OWN], target[seed])
+            for seed, record in records.items()
             if record is not None and record.status == "done" and seed in target
-        ]
+        }
+    return found
+
+
+def rounds_to_reach(results: Results, baseline: str = "fedavg", label: Label | None = None) -> pd.DataFrame:
+    """:func:`rounds_by_seed`, seeds taken together.
+
+    Returns:
+        One row per cell: dataset, clients, method (its label); pairs (seeds with a target), reached (how many
+        of them get there); median, first, last round, where a seed that never gets there counts as infinite;
+        nan without a pair.
+    """
+    rows = []
+    for (dataset, clients, text), seeds in rounds_by_seed(results, baseline, label).items():
+        needed = list(seeds.values())
         rows.append(
             {
-                "dataset": cell.dataset,
-                "clients": cell.clients,
-                "method": cell.label,
-                "name": cell.method,
+                "dataset": dataset,
+                "clients": clients,
+                "method": text,
                 "pairs": len(needed),
                 "reached": int(np.isfinite(needed).sum()),
                 "median": float(np.median(needed)) if needed else nan,
