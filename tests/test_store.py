@@ -73,6 +73,13 @@ def test_found_whatever_study_computed_it(spec, tmp_path):
         (lambda text, data: json.dumps(data | {"status": "fine"}), "status is 'fine'"),
         (lambda text, data: json.dumps({k: v for k, v in data.items() if k != "best"}), "lacks one of"),
         (lambda text, data: json.dumps({k: v for k, v in data.items() if k != "spec"}), "it lacks spec"),
+        (lambda text, data: json.dumps(data | {"timing": None}), "its timing cannot be read"),
+        (lambda text, data: json.dumps(data | {"environment": {"date": 3}}), "its environment.date cannot"),
+        (lambda text, data: json.dumps(data | {"last": {"loss": float("nan")}}), "its last.loss.* finite"),
+        (lambda text, data: json.dumps(data | {"curves": {"loss": ["0.1"]}}), "its curves.loss"),
+        (lambda text, data: json.dumps(data | {"bytes": {"up": {"model": [1]}}}), "numbers of rounds"),
+        (lambda text, data: json.dumps(data | {"spec": {"task": []}}), r"unknown task \[\]"),
+        (lambda text, data: json.dumps(data | {"spec": {"method": {"name": {}}}}), "unknown method {}"),
     ],
 )
 def test_what_is_no_record_is_skipped_by_name_and_others_are_kept(spec, tmp_path, change, why):

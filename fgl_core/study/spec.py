@@ -50,7 +50,7 @@ class Spec(BaseModel):
             InputError: one line that names the field, what was given, and what is allowed.
         """
         task = values.get("task", "graph" if "setting" in values else "node")
-        if task not in TASKS:
+        if not isinstance(task, str) or task not in TASKS:
             raise unknown("task", task, TASKS)
         try:
             return TASKS[task](**values)
@@ -87,7 +87,7 @@ class RunSpec(Spec):
         if not isinstance(value, Mapping):
             return value
         name = value.get("name", "fedavg")
-        if name not in METHODS:
+        if not isinstance(name, str) or name not in METHODS:
             raise unknown("method", name, METHODS)
         task = "graph" if issubclass(cls, GraphSpec) else "node"
         if task not in METHODS[name].tasks:

@@ -17,6 +17,8 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any, Literal
 
+from pydantic import BaseModel, ConfigDict, ValidationError
+
 from fgl_core.errors import InputError
 from fgl_core.root import project_root
 from fgl_core.study.spec import Spec
@@ -38,6 +40,43 @@ FIELDS = REQUIRED | {
 }
 VOLATILE = ("timing", "environment")
 STATUSES = ("done", "diverged", "failed")
+
+
+Measured = float | list[float]  # a list holds a number per client
+
+
+class _Times(BaseModel):
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    seconds: float | None = None
+    setup_seconds: float | None = None
+    seconds_per_round: float | None = None
+
+
+class _Origin(BaseModel):
+    model_config = ConfigDict(strict=True)
+
+    commit: str | None = None
+    date: str | None = None
+
+
+class _Blocks(BaseModel):
+    """What the blocks of a record are made of; what they hold is up to the task and the method."""
+
+    model_config = ConfigDict(strict=True, allow_inf_nan=False)
+
+    revision: int
+    reason: str | None = None
+    partition: dict[str, Any] | None = None
+    curves: dict[str, list[float] | list[list[float]]] | None = None
+    best: dict[str, Measured] | None = None
+    last: dict[str, Measured] | None = None
+    bytes: dict[Literal["up", "down"], dict[str, list[int]]] | None = None
+    notes: dict[str, list[Any]] | None = None
+    heterogeneity: dict[str, Any] | None = None
+    statistics: dict[str, Any] | None = None
+    timing: _Times = _Times()
+    environment: _Origin = _Origin()
 
 
 class RecordWarning(UserWarning):
@@ -80,6 +119,16 @@ class Record:
         spec = Spec.parse(data["spec"])
         if data["status"] == "done" and not all(isinstance(data.get(key), dict) for key in spec.measured):
             raise ValueError(f"it is done, but lacks one of {', '.join(spec.measured)}")
+        try:
+            blocks = _Blocks.model_validate(data)
+        except ValidationError as error:
+            first = error.errors(include_url=False)[0]
+            where = ".".join(map(str, first["loc"]))
+            raise ValueError(f"its {where} cannot be read: {first['msg'].lower()}") from None
+        sent = (series for kinds in (blocks.bytes or {}).values() for series in kinds.values())
+        rounds = {len(series) for series in (*(blocks.curves or {}).values(), *sent)}
+        if len(rounds) > 1:
+            raise ValueError("its curves have different numbers of rounds")
         # compared as stored: a field added to a spec later must not orphan older records
         stored = json.dumps(data["spec"], sort_keys=True, separators=(",", ":"))
         if sha256(stored.encode()).hexdigest() != data["digest"]:
