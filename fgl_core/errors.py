@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 from difflib import get_close_matches
 
+from pydantic import ValidationError
+
 
 class InputError(ValueError):
     """What the user gave cannot be used. The message is one line: what is wrong, and what to do."""
@@ -23,3 +25,11 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
     near = get_close_matches(str(given).lower(), by_lower_case, n=1)
     hint = f" did you mean {by_lower_case[near[0]]!r}?" if near else ""
     return InputError(f"unknown {kind} {given!r}:{hint} allowed: {', '.join(names)}")
+
+
+def reason(error: Exception) -> str:
+    """Why something cannot be read, in one line; of pydantic's complaints the first, with its place."""
+    if not isinstance(error, ValidationError):
+        return " ".join(str(error).split())
+    first = error.errors(include_url=False)[0]
+    return f"{'.'.join(map(str, first['loc']))}: {first['msg'].lower()}"

@@ -73,9 +73,15 @@ def test_found_whatever_study_computed_it(spec, tmp_path):
         (lambda text, data: json.dumps(data | {"status": "fine"}), "status is 'fine'"),
         (lambda text, data: json.dumps({k: v for k, v in data.items() if k != "best"}), "lacks one of"),
         (lambda text, data: json.dumps({k: v for k, v in data.items() if k != "spec"}), "it lacks spec"),
-        (lambda text, data: json.dumps(data | {"timing": None}), "its timing cannot be read"),
-        (lambda text, data: json.dumps(data | {"environment": {"date": 3}}), "its environment.date cannot"),
-        (lambda text, data: json.dumps(data | {"last": {"loss": float("nan")}}), "its last.loss.* finite"),
+        (lambda text, data: json.dumps(data | {"timing": None}), "its timing: input should be"),
+        (
+            lambda text, data: json.dumps(data | {"environment": {"date": 3}}),
+            "its environment.date: input should be",
+        ),
+        (
+            lambda text, data: json.dumps(data | {"last": {"loss": float("nan")}}),
+            "its last.loss.*: input should be a finite",
+        ),
         (lambda text, data: json.dumps(data | {"curves": {"loss": ["0.1"]}}), "its curves.loss"),
         (lambda text, data: json.dumps(data | {"bytes": {"up": {"model": [1]}}}), "numbers of rounds"),
         (lambda text, data: json.dumps(data | {"spec": {"task": []}}), r"unknown task \[\]"),
@@ -145,7 +151,7 @@ def test_half_written_drafts_are_not_read(spec, tmp_path):
 
 def test_a_folder_that_cannot_be_written_is_an_input_error(tmp_path):
     (tmp_path / "data").write_text("a file where the folder should be")
-    with pytest.raises(InputError, match=r"cannot write records to .*FGL_HOME"):
+    with pytest.raises(InputError, match=r"cannot write to .*FGL_HOME"):
         check_writable(tmp_path / "data" / "runs")
 
 

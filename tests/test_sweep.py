@@ -103,7 +103,7 @@ def test_a_worker_that_is_killed_costs_only_its_own_run(tmp_path, monkeypatch):
 def test_nothing_is_computed_when_the_folder_cannot_be_written(tmp_path, monkeypatch):
     monkeypatch.setattr(sweeping, "run_recorded", None)
     (tmp_path / "data").write_text("in the way")
-    with pytest.raises(InputError, match="cannot write records"):
+    with pytest.raises(InputError, match="cannot write to"):
         sweep(small(1), tmp_path / "data" / "runs")
 
 

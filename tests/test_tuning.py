@@ -189,22 +189,76 @@ def test_choices_survive_their_file(tmp_path):
     assert format_choices(shuffled) == path.read_text()
 
 
-@pytest.mark.parametrize("text", ["[cora", "cora = 1", "[cora.fedavg]\nlr = 0.1", "[cora]\nlr = 0.1"])
-def test_a_damaged_file_of_choices_is_named_in_one_line(tmp_path, text):
+REST = 'val_accuracy = 0.8\ntrials = 16\nsha256 = ""'
+
+
+@pytest.mark.parametrize(
+    ("text", "why"),
+    [
+        ("[cora", "end of a table declaration"),
+        ("cora = 1", "no attribute 'items'"),
+        ("[cora]\nlr = 0.1", "must be a mapping"),
+        ("[cora.fedavg]\nlr = 0.1", "val_accuracy: field required"),
+        (f'[cora.fedavg]\nlr = "high"\n{REST}', "lr: input should be a valid number"),
+        (f"[cora.fedavg]\nlr = nan\n{REST}", "lr: input should be a finite number"),
+        (f"[cora.fedavg]\nlr = -1\n{REST}", "lr = -1.0: input should be greater than 0"),
+        (f"[cora.fedavg]\nlr = 0.1\nmood = 1\n{REST}", "mood: unexpected keyword"),
+        (f"[cora.fedprox]\nlr = 0.1\nmethod = 3\n{REST}", "method: input should be a valid dictionary"),
+        (f"[cora.fedprox]\nlr = 0.1\n{REST}", "values of fedprox: none, not mu"),
+        (f"[cora.fedavg]\nlr = 0.1\nmethod.mu = 0.1\n{REST}", "values of fedavg: mu, not none"),
+        (f"[cora.fedprox]\nlr = 0.1\nmethod.mu = -1\n{REST}", "mu = -1.0: input should be greater"),
+        (f"[cora.fedavrg]\nlr = 0.1\n{REST}", "did you mean 'fedavg'"),
+        (f"[corra.fedavg]\nlr = 0.1\n{REST}", "did you mean 'cora'"),
+    ],
+)
+def test_a_damaged_file_of_choices_is_named_in_one_line(tmp_path, text, why):
     path = tmp_path / "tuned.toml"
     path.write_text(text)
     with pytest.raises(InputError, match=r"tuned\.toml .*run `fgl tune` again") as caught:
         read_choices(path)
-    assert "\n" not in str(caught.value)
+    assert why in str(caught.value) and "\n" not in str(caught.value)
 
 
-@pytest.mark.parametrize("text", ["[", "{}", '{"trials": []}', "[1]"])
-def test_a_damaged_search_is_named_in_one_line(tmp_path, text):
-    path = search_path(tmp_path, "cora", "fedavg")
-    path.parent.mkdir(parents=True)
-    path.write_text(text)
+@pytest.mark.parametrize(
+    ("change", "why"),
+    [
+        ("[", "line 1"),
+        ("[1]", "must be a mapping"),
+        ("{}", "dataset: field required"),
+        ({"trials": []}, "no trials of the first stage"),
+        ({"trials": [{"stage": RATES}]}, "trials.0.values: field required"),
+        ({"space": "fedprox"}, "belongs to another place"),
+        ({"environment": {"date": 3}}, "environment.date: input should be a valid string"),
+        ({"mood": "good"}, "mood: unexpected keyword"),
+    ],
+)
+def test_a_damaged_search_is_named_in_one_line(tmp_path, change, why):
+    path = write_search(Search("cora", "fedavg", {}, [trial(RATES, 0.8, lr=0.1)]), tmp_path)
+    assert read_search(path).choice.lr == 0.1
+    path.write_text(change if isinstance(change, str) else json.dumps(json.loads(path.read_text()) | change))
+    with pytest.raises(InputError, match=r"holds no search .*remove it, and run `fgl tune` again") as caught:
+        read_search(path)
+    assert why in str(caught.value) and "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize(
+    "values", [{"lr": -0.1}, {"mu": 0.1}, {"lr": 0.1, "mu": 0.1}, {"lr": 0.1, "lambda_c": 0.1}]
+)
+def test_a_search_whose_choice_no_run_could_take_is_refused(tmp_path, values):
+    path = write_search(Search("cora", "fedavg", {}, [trial(RATES, 0.8, **values)]), tmp_path)
     with pytest.raises(InputError, match="holds no search"):
         read_search(path)
+
+
+def test_values_that_cannot_be_kept_stop_a_search_before_it_computes(tmp_path, monkeypatch):
+    monkeypatch.setattr("fgl_core.study.tuning.sweep", lambda *_, **__: pytest.fail("something was computed"))
+    (tmp_path / "data" / "tuned.toml").mkdir(parents=True)
+    with pytest.raises(InputError, match=r"cannot write to .*tuned\.toml .*FGL_HOME"):
+        tune(["karate"], selection(["fedavg"]), store=Store(tmp_path))
+    (tmp_path / "data" / "tuning").mkdir(exist_ok=True)
+    (tmp_path / "data" / "tuning" / "cora").write_text("a file where the folder should be")
+    with pytest.raises(InputError, match=r"cannot write to .*cora"):
+        tune(["cora"], selection(["fedavg"]), store=Store(tmp_path))
 
 
 def test_the_committed_choices_follow_from_the_committed_trials():

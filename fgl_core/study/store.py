@@ -19,7 +19,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from fgl_core.errors import InputError
+from fgl_core.errors import InputError, reason
 from fgl_core.root import project_root
 from fgl_core.study.spec import Spec
 
@@ -122,9 +122,7 @@ class Record:
         try:
             blocks = _Blocks.model_validate(data)
         except ValidationError as error:
-            first = error.errors(include_url=False)[0]
-            where = ".".join(map(str, first["loc"]))
-            raise ValueError(f"its {where} cannot be read: {first['msg'].lower()}") from None
+            raise ValueError(f"its {reason(error)}") from None
         sent = (series for kinds in (blocks.bytes or {}).values() for series in kinds.values())
         rounds = {len(series) for series in (*(blocks.curves or {}).values(), *sent)}
         if len(rounds) > 1:
@@ -254,12 +252,21 @@ def write_record(data: Mapping[str, Any], folder: Path) -> Path:
     """
     spec = Spec.parse(data["spec"])
     path = folder / f"{spec.slug}.json"
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        write_atomically(path, format_record(data))
-    except OSError as error:
-        raise _unwritable(folder, error) from error
+    save(path, format_record(data))
     return path
+
+
+def save(path: Path, text: str) -> None:
+    """Write a file below the project's root, and its folder, so that no reader ever sees half of it.
+
+    Raises:
+        InputError: it cannot be written.
+    """
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_atomically(path, text)
+    except OSError as error:
+        raise _unwritable(path, error) from error
 
 
 def check_writable(folder: Path) -> None:
@@ -294,8 +301,8 @@ def _lines(value: Any, indent: str) -> str:
     return f"{{\n{body}\n{indent}}}"
 
 
-def write_atomically(path: Path, text: str) -> None:
-    """Write a file so that no reader ever sees half of it.
+def write_atomically(path: Path, content: str | bytes) -> None:
+    """Write a file, text as UTF-8, so that no reader ever sees half of it.
 
     Raises:
         OSError: it cannot be written.
@@ -303,8 +310,8 @@ def write_atomically(path: Path, text: str) -> None:
     # a suffix other than .json: what a killed process leaves behind is never taken for a record
     draft = path.with_name(f".{path.stem}-{os.getpid()}.tmp")
     try:
-        with open(draft, "w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
+        with open(draft, "wb") as file:
+            file.write(content.encode() if isinstance(content, str) else content)
             file.flush()
             os.fsync(file.fileno())
         os.replace(draft, path)
@@ -313,8 +320,8 @@ def write_atomically(path: Path, text: str) -> None:
         raise
 
 
-def _unwritable(folder: Path, error: OSError) -> InputError:
+def _unwritable(place: Path, error: OSError) -> InputError:
     why = error.strerror or type(error).__name__
     return InputError(
-        f"cannot write records to {folder} ({why}); make it writable, or set FGL_HOME to a folder that is"
+        f"cannot write to {place} ({why}); make it writable, or set FGL_HOME to a folder that is"
     )

@@ -8,18 +8,19 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, field
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
-from fgl_core.errors import InputError
+from fgl_core.errors import InputError, reason
 from fgl_core.study.spaces import LEARNING_RATES, Space
 from fgl_core.study.spec import RunSpec
-from fgl_core.study.store import Record, newest, write_atomically
-from fgl_core.study.tuned import Choice
+from fgl_core.study.store import Record, newest, save
+from fgl_core.study.tuned import CHECKED, Choice
 
 FOLDER = Path("data", "tuning")
 RATES, FURTHER_RATES = "learning rate", "learning rate, further"
@@ -45,7 +46,7 @@ class Protocol:
     further: int = 4
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CHECKED)
 class Trial:
     """One point of a search space with what its runs reached, a number per seed.
 
@@ -87,21 +88,39 @@ class Trial:
         return round(float(np.mean(self.val_accuracy)), 6)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, config=CHECKED)
+class Origin:
+    """When, with which code and where the last of a search's runs was computed, and how long all took."""
+
+    date: str | None = None
+    commit: str | None = None
+    cpu: str | None = None
+    seconds: float = 0.0
+
+    @classmethod
+    def of(cls, records: Iterable[Record]) -> Origin:
+        """The origin of a search that made these runs."""
+        listed = list(records)
+        last = newest(listed)
+        about = last.data.get("environment", {}) if last else {}
+        seconds = sum(record.seconds or 0.0 for record in listed)
+        return cls(about.get("date"), about.get("commit"), about.get("cpu"), round(seconds, 1))
+
+
+@dataclass(frozen=True, config=CHECKED)
 class Search:
     """All trials of one search, in the order in which they were asked for.
 
     Attributes:
         definition: the space, the protocol and the method's revision; a search of another definition is not
             this one.
-        environment: when and with which code the last of its runs was computed, and how long all took.
     """
 
     dataset: str
     space: str
     definition: Mapping[str, Any]
     trials: list[Trial]
-    environment: Mapping[str, Any] = field(default_factory=dict)
+    environment: Origin = field(default_factory=Origin)
 
     @property
     def best(self) -> Trial:
@@ -157,18 +176,6 @@ def definition(space: Space, protocol: Protocol) -> dict[str, Any]:
     }
 
 
-def environment(records: Iterable[Record]) -> dict[str, Any]:
-    """Date, commit and processor of the newest run, and the time that all took."""
-    listed = list(records)
-    last = newest(listed)
-    about = last.data.get("environment", {}) if last else {}
-    seconds = sum(record.seconds or 0.0 for record in listed)
-    return {
-        **{name: about.get(name) for name in ("date", "commit", "cpu")},
-        "seconds": round(seconds, 1),
-    }
-
-
 def search_path(root: Path, dataset: str, space: str) -> Path:
     """The file of a search below the project's root."""
     return root / FOLDER / dataset / f"{space}.json"
@@ -178,15 +185,14 @@ def write_search(search: Search, root: Path) -> Path:
     """Write a search's file atomically; return it.
 
     Raises:
-        OSError: it cannot be written.
+        InputError: it cannot be written.
     """
     path = search_path(root, search.dataset, search.space)
-    path.parent.mkdir(parents=True, exist_ok=True)
     head = {name: value for name, value in asdict(search).items() if name != "trials"}
     lines = [f'"{name}": {_json(value)}' for name, value in head.items()]
     rows = ",\n".join(f"  {_json(asdict(trial))}" for trial in search.trials)
     lines.append(f'"trials": [\n{rows}\n ]')
-    write_atomically(path, "{\n " + ",\n ".join(lines) + "\n}\n")
+    save(path, "{\n " + ",\n ".join(lines) + "\n}\n")
     return path
 
 
@@ -197,14 +203,18 @@ def read_search(path: Path) -> Search:
         InputError: it is not as :func:`write_search` writes it.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        trials = [Trial(**trial) for trial in data.pop("trials")]
-        search = Search(**data, trials=trials)
-        if not trials or search_path(Path(), search.dataset, search.space).parts[-2:] != path.parts[-2:]:
-            raise ValueError("it has no trials, or another place")
-        _ = search.choice  # fails where a trial lacks its values
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
-        raise InputError(f"{path} holds no search ({error}); remove it, and run `fgl tune` again") from None
+        search = Search(**json.loads(path.read_text(encoding="utf-8")))
+        if not search.trials or search.trials[0].stage != RATES:
+            raise ValueError("it has no trials of the first stage")
+        if search_path(Path(), search.dataset, search.space).parts[-2:] != path.parts[-2:]:
+            raise ValueError("it belongs to another place")
+        if any(trial.values.keys() != search.trials[0].values.keys() for trial in search.trials):
+            raise ValueError("its trials have different values")
+        search.choice.check(search.dataset, search.space)
+    except (ValueError, TypeError, KeyError, OSError, RecursionError) as error:
+        raise InputError(
+            f"{path} holds no search ({reason(error)}); remove it, and run `fgl tune` again"
+        ) from None
     return search
 
 

@@ -10,12 +10,15 @@ import json
 import re
 import tomllib
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import field
 from pathlib import Path
 
-from fgl_core.errors import InputError
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+
+from fgl_core.errors import InputError, reason
 from fgl_core.root import project_root
-from fgl_core.study.spaces import SPACES, space_of
+from fgl_core.study.spaces import SPACES, selection, space_of
 from fgl_core.study.spec import NodeSpec
 
 FILE = Path("data", "tuned.toml")
@@ -25,7 +28,11 @@ HEAD = """\
 """
 
 
-@dataclass(frozen=True)
+#: Of what is read from files: values are numbers, and nothing is added.
+CHECKED = ConfigDict(extra="forbid", allow_inf_nan=False)
+
+
+@dataclass(frozen=True, config=CHECKED)
 class Choice:
     """The values chosen for a method on a dataset.
 
@@ -42,6 +49,18 @@ class Choice:
     trials: int
     sha256: str
     method: Mapping[str, float] = field(default_factory=dict)
+
+    def check(self, dataset: str, name: str) -> None:
+        """See that a run on the dataset can take the values that the search space ``name`` has.
+
+        Raises:
+            InputError: it cannot.
+        """
+        space = selection([name])[name]
+        if self.method.keys() != space.ranges.keys():
+            wanted = ", ".join(space.ranges) or "none"
+            raise InputError(f"values of {name}: {', '.join(self.method) or 'none'}, not {wanted}")
+        NodeSpec.parse({"dataset": dataset, "lr": self.lr, "method": {**space.method, **self.method}})
 
 
 Choices = Mapping[str, Mapping[str, Choice]]  # by dataset and name of the search space
@@ -70,12 +89,18 @@ def read_choices(path: Path) -> dict[str, dict[str, Choice]]:
     """
     try:
         table = tomllib.loads(path.read_text(encoding="utf-8"))
-        return {
+        found = {
             dataset: {name: Choice(**values) for name, values in methods.items()}
             for dataset, methods in table.items()
         }
-    except (ValueError, TypeError, AttributeError) as error:
-        raise InputError(f"{path} is not as `fgl tune` writes it ({error}); run `fgl tune` again") from None
+        for dataset, methods in found.items():
+            for name, choice in methods.items():
+                choice.check(dataset, name)
+    except (ValueError, TypeError, AttributeError, OSError, RecursionError) as error:
+        raise InputError(
+            f"{path} is not as `fgl tune` writes it ({reason(error)}); run `fgl tune` again"
+        ) from None
+    return found
 
 
 def format_choices(choices: Choices) -> str:

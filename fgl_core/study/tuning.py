@@ -28,22 +28,21 @@ import numpy as np
 from fgl_core.study.grid import distinct
 from fgl_core.study.spaces import LEARNING_RATES, Space
 from fgl_core.study.spec import RunSpec
-from fgl_core.study.store import Record, Store, check_writable, write_atomically
+from fgl_core.study.store import Record, Store, check_writable, save
 from fgl_core.study.sweep import sweep
 from fgl_core.study.trials import (
-    FOLDER,
     FURTHER_OWN,
     FURTHER_RATES,
     OWN,
     RATES,
     REFINED,
+    Origin,
     Protocol,
     Search,
     Trial,
     best_of,
     choices_of,
     definition,
-    environment,
     read_search,
     read_searches,
     search_path,
@@ -162,7 +161,7 @@ class Progress:
             try:
                 self.stage, self._points = self._plan.send(made)
             except StopIteration:
-                about = definition(space, protocol), self._trials, environment(self._records)
+                about = definition(space, protocol), self._trials, Origin.of(self._records)
                 self.search = Search(self.dataset, self.name, *about)
                 return
             runs = (trial_runs(self.dataset, space, point, protocol) for point in self._points)
@@ -206,7 +205,8 @@ def tune(
         for dataset in datasets
         for name, space in spaces.items()
     ]
-    check_writable(store.root / FOLDER)
+    for search in searches:
+        check_writable(search_path(store.root, search.dataset, search.name).parent)
     tried: set[str] = set()  # a run that failed is tried again by the next call, not by this one
     while True:
         records = store.load(store.trials)
@@ -242,10 +242,9 @@ def _begin(dataset: str, name: str, space: Space, protocol: Protocol, store: Sto
 
 
 def _write_choices(root: Path) -> None:
-    path, text = root / FILE, format_choices(choices_of(read_searches(root)))
-    before = path.read_text(encoding="utf-8") if path.is_file() else format_choices({})
-    if text != before:
-        write_atomically(path, text)
+    choices = choices_of(read_searches(root))
+    if choices or (root / FILE).exists():
+        save(root / FILE, format_choices(choices))
 
 
 def _settled(records: Mapping[str, Record], spec: RunSpec) -> bool:

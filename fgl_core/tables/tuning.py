@@ -58,9 +58,9 @@ class Searches:
         """Where the numbers come from, in Markdown: newest run, searches shown, searches missing."""
         parts = [f"{len(self.found)} of {len(self.datasets) * len(SPACES)} searches shown."]
         if self.found:
-            last = max((search.environment for search in self.found), key=lambda about: about["date"] or "")
-            commit = f"commit `{last['commit']}`" if last["commit"] else "outside a checkout"
-            parts.append(f"Newest run: {(last['date'] or 'no date')[:10]}, {commit}.")
+            last = max((search.environment for search in self.found), key=lambda about: about.date or "")
+            commit = f"commit `{last.commit}`" if last.commit else "outside a checkout"
+            parts.append(f"Newest run: {(last.date or 'no date')[:10]}, {commit}.")
         if self.missing:
             parts.append(f"{len(self.missing)} missing; `{self.command}` fills them.")
         return " ".join(parts)
@@ -84,7 +84,7 @@ def open_searches(dataset: str = "all") -> Searches:
 
 def stale(search: Search) -> bool:
     """Whether its method has another revision by now."""
-    return search.definition["revision"] != SPACES[search.space].untuned.revision
+    return search.definition.get("revision") != SPACES[search.space].untuned.revision
 
 
 def space_table() -> Styler:
