@@ -107,3 +107,16 @@ def test_what_cannot_be_exported(recorded, capsys, tmp_path, monkeypatch):
     assert "name another file" in complaint(capsys, "fgssl-table1", *PART, "--output", blocked)
     monkeypatch.setattr("fgl_core.cli.study.find_spec", lambda name: None)
     assert "pip install pyarrow" in complaint(capsys, "fgssl-table1", *PART, "--output", "table.parquet")
+
+
+def test_a_table_that_cannot_be_written_leaves_the_old_one(recorded, capsys, tmp_path, monkeypatch):
+    path = tmp_path / "out" / "table.csv"
+    path.parent.mkdir()
+    path.write_text("old")
+
+    def refuse(*_):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.replace", refuse)
+    assert "No space left on device" in complaint(capsys, "fgssl-table1", *PART, "--output", str(path))
+    assert path.read_text() == "old" and list(path.parent.iterdir()) == [path]

@@ -16,7 +16,7 @@ from fgl_core.errors import InputError
 from fgl_core.study.catalogue import PROFILES, STUDIES, title
 from fgl_core.study.results import Results, collect, parse_only
 from fgl_core.study.spec import RunSpec, Spec
-from fgl_core.study.store import Store
+from fgl_core.study.store import Store, write_atomically
 
 Profile = Annotated[str, Parameter(help=f"one of: {', '.join(PROFILES)}")]
 Only = Annotated[
@@ -147,8 +147,7 @@ def export(
         return
     try:
         output.parent.mkdir(parents=True, exist_ok=True)
-        write = frame.to_csv if suffix == ".csv" else frame.to_parquet
-        write(output, index=False)
+        write_atomically(output, (frame.to_csv if suffix == ".csv" else frame.to_parquet)(index=False))
     except OSError as error:
         raise InputError(f"cannot write {output} ({error.strerror}); name another file") from None
     print(f"{len(frame)} rows of {len(results.shown)} runs, {len(results.missing)} missing: {output}")
