@@ -79,6 +79,7 @@ def complaint(capsys, *arguments):
         (["study", "run", "fgssl-table1", "--profile", "papr"], ["unknown profile 'papr'", "'paper'"]),
         (["study", "run", "fgssl-table1", "--only", "cora"], ["--only cora", "field=value"]),
         (["study", "run", "fgssl-table1", "--only", "dataset=corra"], ["dataset=corra", "it has: citeseer"]),
+        (["study", "status", "fgssl-which", "--only", "clip=9"], ["clip=9", "it has: 0.01, None"]),
         (["study", "run", "fgssl-table1", "--only", "datset=cora"], ["unknown field 'datset'", "'dataset'"]),
         (["study", "run", "fgssl-table1", "--jobs", "0"], ["--jobs 0", "at least 1"]),
         (["study", "run", "fgssl-table1", "--time-budget", "90"], ["--time-budget 90", "90m"]),
@@ -117,10 +118,8 @@ def test_a_damaged_file_is_named_with_both_checksums_and_kept(capsys, home):
 
 def test_a_results_folder_that_cannot_be_written(capsys, home):
     (home / "data").write_text("a file in the way")
-    assert "cannot write records to" in complaint(capsys, "run", *KARATE)
-    assert "cannot write records to" in complaint(
-        capsys, "study", "run", "fgssl-table1", "--profile", "smoke"
-    )
+    assert "cannot write to" in complaint(capsys, "run", *KARATE)
+    assert "cannot write to" in complaint(capsys, "study", "run", "fgssl-table1", "--profile", "smoke")
 
 
 def test_a_record_that_is_not_valid_is_skipped_with_a_warning(capsys, home):
