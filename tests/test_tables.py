@@ -221,6 +221,9 @@ def test_seeds_and_shared_runs_of_the_catalogue():
     assert {spec.dataset for spec in study_specs(STUDY, "smoke")} == {"digits-knn"}
     part = study_specs(STUDY, "lite", {"dataset": ["cora"], "clients": ["5", "10"]})
     assert {spec.clients for spec in part} == {1, 5, 10} and len(part) == 3 * (3 * 2 + 1)
+    whole = {"dataset": ["cora"], "method": ["global"], "clients": [5]}
+    for only in (whole, dict(reversed(whole.items()))):  # the whole graph stands beside every number
+        assert len(study_specs(STUDY, "lite", only)) == 3
 
 
 @pytest.mark.parametrize(

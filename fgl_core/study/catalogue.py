@@ -109,7 +109,7 @@ def _filtered(specs: list[Spec], name: str, wanted: list[str], where: str) -> li
         if everywhere or str(value) in wanted:
             kept.append(spec)
     for value in wanted:
-        if value not in map(str, present):
+        if present and value not in map(str, present):
             listed = ", ".join(map(str, sorted(present, key=lambda value: (value is None, value))))
             raise InputError(f"no run of {where}, has {name}={value}; it has: {listed}")
     return kept
