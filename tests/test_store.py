@@ -73,6 +73,7 @@ def test_found_whatever_study_computed_it(spec, tmp_path):
         (lambda text, data: json.dumps(data | {"status": "fine"}), "status is 'fine'"),
         (lambda text, data: json.dumps({k: v for k, v in data.items() if k != "best"}), "lacks one of"),
         (lambda text, data: json.dumps({k: v for k, v in data.items() if k != "spec"}), "it lacks spec"),
+        (lambda text, data: json.dumps(data | {"last": {"round": 5}}), "its last round lacks test_accuracy"),
         (lambda text, data: json.dumps(data | {"timing": None}), "its timing: input should be"),
         (
             lambda text, data: json.dumps(data | {"environment": {"date": 3}}),

@@ -38,6 +38,7 @@ FIELDS = REQUIRED | {
     "timing",
     "environment",
 }
+SHOWN = {"round", "val_accuracy", "test_accuracy"}  # at the best and at the last round
 VOLATILE = ("timing", "environment")
 STATUSES = ("done", "diverged", "failed")
 
@@ -123,6 +124,9 @@ class Record:
             blocks = _Blocks.model_validate(data)
         except ValidationError as error:
             raise ValueError(f"its {reason(error)}") from None
+        for moment in ("best", "last") if data["status"] == "done" and "best" in spec.measured else ():
+            if lacking := SHOWN - data[moment].keys():
+                raise ValueError(f"its {moment} round lacks {', '.join(sorted(lacking))}")
         sent = (series for kinds in (blocks.bytes or {}).values() for series in kinds.values())
         rounds = {len(series) for series in (*(blocks.curves or {}).values(), *sent)}
         if len(rounds) > 1:
