@@ -19,7 +19,6 @@ from fgl_core.datasets.groups import (
 )
 from fgl_core.datasets.node import NodeDataset, row_normalised
 from fgl_core.datasets.registry import entry
-from fgl_core.datasets.transfer import Progress
 from fgl_core.errors import unknown
 
 NODE_DATASETS: tuple[str, ...] = ("cora", "citeseer", "pubmed", "digits-knn", "karate")
@@ -44,7 +43,6 @@ def load_node_dataset(
     *,
     features: Literal["raw", "row"] = "raw",
     keep_unlabelled: bool = False,
-    progress: Progress | None = None,
 ) -> NodeDataset:
     """Load a dataset for node classification; fetch and check its files first where needed.
 
@@ -52,7 +50,6 @@ def load_node_dataset(
         name: one of :data:`NODE_DATASETS`.
         features: ``raw`` as published, ``row`` scaled so that every node's features sum to 1.
         keep_unlabelled: keep Citeseer's 15 nodes without features and label, as nodes of class 0.
-        progress: called while bytes arrive, with what is moving, the bytes moved, and how many there will be.
 
     Raises:
         InputError: an unknown name, data that cannot be had, or a damaged file.
@@ -66,5 +63,5 @@ def load_node_dataset(
     else:
         from fgl_core.datasets.citation import load_citation
 
-        dataset = load_citation(entry(name), keep_unlabelled=keep_unlabelled, progress=progress)
+        dataset = load_citation(entry(name), keep_unlabelled=keep_unlabelled)
     return replace(dataset, x=row_normalised(dataset.x)) if features == "row" else dataset

@@ -15,7 +15,7 @@ import scipy.sparse as sp
 from fgl_core.datasets.node import NodeDataset, sparse_features, undirected_edges
 from fgl_core.datasets.registry import Entry
 from fgl_core.datasets.sources import obtain, raw_folder
-from fgl_core.datasets.transfer import Progress, arriving
+from fgl_core.datasets.transfer import arriving
 
 # the classes of Cora in the order of the Planetoid files
 CORA_CLASSES = (
@@ -30,9 +30,7 @@ CORA_CLASSES = (
 UNLABELLED = -1
 
 
-def load_citation(
-    entry: Entry, *, keep_unlabelled: bool = False, progress: Progress | None = None
-) -> NodeDataset:
+def load_citation(entry: Entry, *, keep_unlabelled: bool = False) -> NodeDataset:
     """Load a citation network, from the parsed form beside the raw files where there is one.
 
     The raw files are checked against the registry every time, before anything is unpickled.
@@ -44,7 +42,7 @@ def load_citation(
     Raises:
         InputError: the data cannot be had, or a file is damaged.
     """
-    paths, _ = obtain(entry, progress)
+    paths, _ = obtain(entry)
     stored = raw_folder() / Path(entry.folder).parent / "parsed.npz"
     full = _read(stored, entry)
     if full is None:

@@ -11,7 +11,6 @@ import numpy as np
 
 from fgl_core.datasets.embedded import GraphDataset, digits_graphs
 from fgl_core.datasets.registry import entry
-from fgl_core.datasets.transfer import Progress
 from fgl_core.errors import InputError, unknown
 
 #: Domain → its sets, in the paper's order. The digits are the embedded stand-in for smoke runs and teaching.
@@ -76,16 +75,13 @@ def registry_name(name: str) -> str:
     return "digits-graphs" if name in DOMAINS["digits"] else name
 
 
-def load_graph_dataset(
-    name: str, *, attributes: bool = False, progress: Progress | None = None
-) -> GraphDataset:
+def load_graph_dataset(name: str, *, attributes: bool = False) -> GraphDataset:
     """Load a set of graphs; fetch and check its files first where needed.
 
     Args:
         name: one of :data:`GRAPH_DATASETS`; ``digits-01`` to ``digits-89`` hold two digits' images each.
         attributes: add the node attributes of sets that have them beside node labels (BZR, COX2, DHFR, AIDS,
             ENZYMES).
-        progress: called while bytes arrive, with what is moving, the bytes moved, and how many there will be.
 
     Raises:
         InputError: an unknown name, data that cannot be had, or a damaged file.
@@ -98,7 +94,7 @@ def load_graph_dataset(
         return _some_classes(digits_graphs(), name, [int(digit) for digit in name.removeprefix("digits-")])
     from fgl_core.datasets.tudataset import load_tudataset
 
-    return load_tudataset(entry(name), attributes=attributes, progress=progress)
+    return load_tudataset(entry(name), attributes=attributes)
 
 
 def _some_classes(dataset: GraphDataset, name: str, classes: list[int]) -> GraphDataset:

@@ -13,15 +13,13 @@ from fgl_core.datasets.checks import zip_members
 from fgl_core.datasets.embedded import GraphDataset
 from fgl_core.datasets.registry import Entry
 from fgl_core.datasets.sources import obtain, raw_folder
-from fgl_core.datasets.transfer import Progress, arriving
+from fgl_core.datasets.transfer import arriving
 
 PARSED_FORMAT = 1  # bumped when the parsed form changes, so that an older one is made anew
 Arrays = dict[str, np.ndarray]
 
 
-def load_tudataset(
-    entry: Entry, *, attributes: bool = False, progress: Progress | None = None
-) -> GraphDataset:
+def load_tudataset(entry: Entry, *, attributes: bool = False) -> GraphDataset:
     """Load a set, from its parsed form in the cache where that was made from the very zip that is there.
 
     Node features are the node labels, one-hot; where there are none the node attributes; where there are
@@ -38,7 +36,7 @@ def load_tudataset(
     archive, parsed = folder / f"{entry.name}.zip", folder / "parsed" / f"{entry.name}.npz"
     arrays = _read(parsed, _sha256(archive)) if archive.is_file() else None
     if arrays is None:
-        (archive,), _ = obtain(entry, progress)
+        (archive,), _ = obtain(entry)
         arrays = _parse(archive, entry)
         _write(parsed, arrays | {"archive": np.array(_sha256(archive)), "format": np.array(PARSED_FORMAT)})
     return GraphDataset(

@@ -14,12 +14,11 @@ HATCHES = ("", "///", "...")  # a second round through the colours
 
 
 @styled()
-def class_bars(counts: Sequence[Sequence[int]], names: Sequence[str] | None = None) -> Figure:
+def class_bars(counts: Sequence[Sequence[int]]) -> Figure:
     """How many nodes of each class every client holds: a small bar chart per client, all on one scale.
 
     Args:
         counts: ``[clients, classes]``.
-        names: of the classes; their numbers if not given.
     """
     table = np.asarray(counts)
     rows = len(table)
@@ -35,7 +34,7 @@ def class_bars(counts: Sequence[Sequence[int]], names: Sequence[str] | None = No
     for client, axes in enumerate(panels[:, 0]):
         axes.bar(range(table.shape[1]), table[client], color=COLOURS[0])
         axes.set_ylabel(f"client {client + 1}", rotation=0, ha="right", va="center", labelpad=12)
-        axes.set_xticks(range(table.shape[1]), names or range(table.shape[1]))
+        axes.set_xticks(range(table.shape[1]))
         grid(axes, "y")
     panels[-1, 0].set_xlabel("Class")
     figure.supylabel("Nodes", fontsize=12)

@@ -42,7 +42,6 @@ def heat_maps(
     limits: Sequence[tuple[float, float] | None] | None = None,
     xlabel: str = "Client",
     ylabel: str = "Client",
-    missing: str = "no record yet",
 ) -> Figure:
     """Heat maps side by side, a colour bar with its label below each column of them.
 
@@ -50,7 +49,6 @@ def heat_maps(
         maps: rows of maps, each as long as ``labels``.
         labels: what the colours of each column mean.
         limits: of each column, the values of the darkest and the lightest colour; None, those of its values.
-        missing: what to write on a map without any value.
     """
     side = min(WIDTH / len(labels), 4.5)
     size = (side * len(labels), 0.9 + 0.92 * side * len(maps))
@@ -59,7 +57,7 @@ def heat_maps(
         heats = [line[column] for line in maps]
         low, high = (limits[column] if limits else None) or _limits([heat.values for heat in heats])
         for axes, heat in zip(panels[:, column], heats, strict=True):
-            _draw(axes, heat, low, high, missing)
+            _draw(axes, heat, low, high)
         panels[-1, column].set_xlabel(xlabel)
         drawn = panels[0, column].images[0]
         below = {"location": "bottom", "shrink": 0.9, "ticks": MaxNLocator(5)}
@@ -69,7 +67,7 @@ def heat_maps(
     return figure
 
 
-def _draw(axes: Axes, heat: Heat, low: float, high: float, missing: str) -> None:
+def _draw(axes: Axes, heat: Heat, low: float, high: float) -> None:
     values = np.ma.masked_invalid(np.asarray(heat.values, dtype=float))
     colours = plt.colormaps[MAP].with_extremes(bad=GAP)
     axes.imshow(values, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
@@ -87,7 +85,7 @@ def _draw(axes: Axes, heat: Heat, low: float, high: float, missing: str) -> None
             axis.set_ticks(range(count), names, fontsize=10)
         axis.set_tick_params(length=0)
     if values.mask.all():
-        note(axes, missing)
+        note(axes, "no record yet")
         return
     for (i, j), value in np.ndenumerate(values.filled(np.nan)):
         if heat.text is not None:

@@ -78,16 +78,15 @@ def verdicts(frame: pd.DataFrame) -> pd.Series:
     return frame.apply(_verdict, axis=1, result_type="reduce").astype(object)
 
 
-def verdict_table(frame: pd.DataFrame, *, uuid: str = "verdicts") -> Styler:
+def verdict_table(frame: pd.DataFrame) -> Styler:
     """In how many cells (dataset and number of clients) each difference is clear.
 
     Args:
         frame: as in :func:`verdicts`; a table's baseline, which has no difference, is left out.
-        uuid: of the table's identifiers, different for each table of a page.
     """
     counted = verdict_counts(frame)
     caption = "Number of cells (dataset and number of clients) in which the difference is ..."
-    return counted.rename_axis(None).style.set_uuid(uuid).set_caption(caption)
+    return counted.rename_axis(None).style.set_uuid("verdicts").set_caption(caption)
 
 
 def verdict_counts(frame: pd.DataFrame) -> pd.DataFrame:

@@ -87,7 +87,7 @@ def published_frame(results: Results) -> pd.DataFrame:
     return pd.DataFrame(rows, columns=["dataset", "count", "published", "here", "differs"])
 
 
-def published_table(results: Results, *, uuid: str = "published") -> Styler:
+def published_table(results: Results) -> Styler:
     """:func:`published_frame` for a reader: what differs is bold and has the sign ≠."""
     frame = published_frame(results)
     texts = []
@@ -101,7 +101,7 @@ def published_table(results: Results, *, uuid: str = "published") -> Styler:
         index=None, columns=[None, None]
     )
     styler = wide.style.map(lambda text: "font-weight: bold" if text.startswith("≠") else "")
-    return styler.set_uuid(uuid).set_caption("Published, and counted here; nodes and edges are means")
+    return styler.set_uuid("published").set_caption("Published, and counted here; nodes and edges are means")
 
 
 def spread_frame(results: Results, *measures: str) -> pd.DataFrame:

@@ -36,11 +36,11 @@ def traffic_frame(results: Results, label: Label | None = None) -> pd.DataFrame:
     return frame.groupby(columns[:-1], sort=False, as_index=False)["bytes"].mean()
 
 
-def traffic_table(frame: pd.DataFrame, *, uuid: str = "traffic") -> Styler:
+def traffic_table(frame: pd.DataFrame) -> Styler:
     """:func:`traffic_frame` for a reader, in kB of 1000 bytes: a column per way and kind."""
     wide = frame.assign(kB=frame["bytes"] / 1000).pivot_table(
         index=["dataset", "method"], columns=["way", "kind"], values="kB", sort=False
     )
     wide = wide[sorted(wide.columns, key=lambda column: column[0] != "up")]
     styler = wide.rename_axis(columns=[None, None]).style.format("{:.3f}", na_rep="–")
-    return styler.set_uuid(uuid).set_caption("kB per client and round")
+    return styler.set_uuid("traffic").set_caption("kB per client and round")
