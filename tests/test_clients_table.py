@@ -30,7 +30,12 @@ def results(tmp_path, monkeypatch):
             "digest": spec.digest,
             "revision": 1,
             "status": "done",
-            "partition": {"clients": [{"name": "MUTAG", "test": 20}, {"name": "BZR", "test": 40}]},
+            "partition": {
+                "clients": [
+                    {"name": "MUTAG", "train": 150, "test": 20},
+                    {"name": "BZR", "train": 320, "test": 40},
+                ]
+            },
             "curves": {"test_accuracy": [accuracy]},
             "best": moment,
             "last": moment,

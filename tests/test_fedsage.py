@@ -409,7 +409,7 @@ def test_every_number_of_clients_runs(dataset, clients, method):
 
 
 def test_fedsage_is_federated_averaging_of_graphsage():
-    spec = NodeSpec(**SMALL, backbone="gat", method="fedsage")
+    spec = NodeSpec(**SMALL, method="fedsage")
     assert spec.backbone == "sage"
     same = execute(NodeSpec(**SMALL, backbone="sage", method="fedavg"))
     assert execute(spec)["curves"] == same["curves"]

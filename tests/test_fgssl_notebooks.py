@@ -114,8 +114,8 @@ def test_a_part_of_a_table(home):
     fill(home, "fgssl-table2", "lite", specs)
     whole = run_here("fgssl/table2.ipynb", profile="lite")
     part = run_here("fgssl/table2.ipynb", profile="lite", dataset="cora", clients=[5])
-    assert "pubmed" in whole and "10 clients" in whole
-    assert "pubmed" not in part and "10 clients" not in part and "1 cell: 1 clearly worse" in part
+    assert "citeseer" in whole and "10 clients" in whole
+    assert "citeseer" not in part and "10 clients" not in part and "1 cell: 1 clearly worse" in part
 
 
 def test_the_heat_maps_and_bars_are_of_the_seed_asked_for(home, tmp_path):
