@@ -102,6 +102,15 @@ def test_what_cannot_be_exported(recorded, capsys, tmp_path, monkeypatch):
     assert "ends in .csv or .parquet" in complaint(capsys, "fgssl-table1", *PART, "--output", "table.xlsx")
     assert "fgl study run fgssl-fig3 --profile paper" in complaint(capsys, "fgssl-fig3", "--profile", "paper")
     assert "unknown study 'fgssl-tabel1'" in complaint(capsys, "fgssl-tabel1")
+    (row,) = study_specs("fedcch-fig1", "smoke")
+    statistics = {
+        "status": "done",
+        "statistics": {},
+        "spec": row.model_dump(mode="json"),
+        "digest": row.digest,
+    }
+    write_record({"format": 1, "revision": row.revision} | statistics, tmp_path / "data" / "runs")
+    assert "leave out --curves" in complaint(capsys, "fedcch-fig1", "--profile", "smoke", "--curves")
     (tmp_path / "file").write_text("in the way")
     blocked = str(tmp_path / "file" / "table.csv")
     assert "name another file" in complaint(capsys, "fgssl-table1", *PART, "--output", blocked)

@@ -26,7 +26,7 @@ def explain(spec: RunSpec) -> int:
 
     explanation = explained(set_up(spec))
     number = len(explanation.clients)
-    place = "the whole graph" if spec.method.centralised else f"{number} clients"
+    place = "the whole graph" if spec.method.centralised else f"{number} client{'s' * (number > 1)}"
     norm = f", norm {spec.norm}" if isinstance(spec, GraphSpec) else f", backbone {spec.backbone}"
     print(f"{title(spec)}, {place}{norm}, hidden {spec.hidden}")
     for lines in (_tensors(explanation), _messages(explanation), _totals(explanation, spec.rounds)):

@@ -108,7 +108,7 @@ def title(spec: RunSpec) -> str:
 
 def _report(spec: RunSpec, record: Mapping[str, Any]) -> str:
     number = len(record["partition"]["clients"])
-    clients = "the whole graph" if spec.method.centralised else f"{number} clients"
+    clients = "the whole graph" if spec.method.centralised else f"{number} client{'s' * (number > 1)}"
     seconds = record["timing"]["seconds"]
     lines = [f"{title(spec)}, {clients}, seed {spec.seed}: {seconds:.1f} s"]
     if record["status"] == "diverged":

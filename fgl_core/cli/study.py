@@ -142,6 +142,8 @@ def export(
     from fgl_core.tables.frames import rounds_frame, runs_frame
 
     frame = (rounds_frame if curves else runs_frame)(results.shown)
+    if frame.empty:
+        raise InputError(f"{name}, profile {profile}: no round to export; leave out --curves")
     if output is None:
         print(frame.to_csv(index=False), end="")
         return
