@@ -24,7 +24,7 @@ from torch_geometric.data import Data
 
 from benchmarks.plain_graphs import PlainClient, PlainGIN, PlainStar
 from benchmarks.timing import in_turn, write
-from fgl_core.datasets import GRAPH_DATASETS
+from fgl_core.datasets.groups import SETTINGS
 from fgl_core.graph_clients import GraphClient
 from fgl_core.study.setup import set_up
 from fgl_core.study.spec import RunSpec
@@ -67,7 +67,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
-    parser.add_argument("--datasets", nargs="+", default=GRAPH_DATASETS, choices=GRAPH_DATASETS)
+    parser.add_argument("--datasets", nargs="+", default=SETTINGS["ALL"], choices=SETTINGS["ALL"])
     parser.add_argument("--methods", nargs="+", default=("local", "fedstar"), choices=("local", "fedstar"))
     parser.add_argument("--repeats", type=int, default=5, help="timed rounds of each kind")
     options = parser.parse_args()

@@ -36,6 +36,37 @@ def test_results_come_with_the_machine_and_what_is_missing_is_named(home):
     assert machine == "A core; python 3.11, torch 2"
 
 
+def test_ratios_and_growth_are_ready_to_draw(home):
+    row = {
+        "plain_seconds": 4.0,
+        "package_seconds": 1.0,
+        "ratio": 4.0,
+        "ratio_lowest": 3.0,
+        "ratio_highest": 5.0,
+    }
+    write_results(
+        home,
+        "graphs",
+        [{"dataset": "NCI1", "method": "local", **row}, {"dataset": "NCI1", "method": "fedstar", **row}],
+    )
+    frame, table = speed.ratios("graphs")
+    assert frame["label"].tolist() == table.index.tolist() == ["NCI1", "NCI1, FedStar"]
+    assert table.columns.tolist() == ["plain seconds", "package seconds", "ratio"]
+    rows = [
+        {"axis": axis, "dataset": name, "method": "fedavg", "at": at, "seconds": seconds, "peak_mib": 500}
+        for axis, name, at, seconds in (
+            ("clients", "cora", 5, 1.0),
+            ("nodes", "cora", "cora", 1.0),
+            ("nodes", "invented", "invented", 9.0),
+            ("workers", "cora", 1, 30.0),
+            ("workers", "cora", 2, 15.0),
+        )
+    ]
+    write_results(home, "growth", rows)
+    assert speed.growth()["at"].tolist() == [5, 2708, 200_000]
+    assert speed.gain_of_two_workers() == 2.0
+
+
 def test_costs_are_those_of_the_records_and_a_guess_is_called_one(home):
     write_results(
         home, "footprint", [{"data": "cora", "peak_mib": 512}, {"data": "pubmed", "peak_mib": 1024}]

@@ -9,11 +9,14 @@ import pandas as pd
 
 from fgl_core.datasets.registry import entry
 from fgl_core.errors import InputError
+from fgl_core.methods import METHODS
 from fgl_core.root import project_root
 from fgl_core.study.catalogue import STUDIES, study_specs
 from fgl_core.study.costs import Costs, datasets_of, duration
 from fgl_core.study.spec import GraphSpec
 from fgl_core.study.store import Store
+
+INVENTED = ("invented", 200_000)  # the graph of benchmarks/growth.py that is no dataset, and its nodes
 
 
 def measured(name: str) -> tuple[pd.DataFrame, str]:
@@ -31,6 +34,36 @@ def measured(name: str) -> tuple[pd.DataFrame, str]:
     data = json.loads(path.read_text(encoding="utf-8"))
     versions = ", ".join(f"{key} {value}" for key, value in data["machine"].items() if key != "cpu")
     return pd.DataFrame(data["rows"]), f"{data['machine']['cpu']}; {versions}"
+
+
+def ratios(name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
+    """How many times the plain loop's time: for :func:`fgl_core.plots.ratio_dots`, and as a table.
+
+    Args:
+        name: ``node`` or ``graphs``.
+    """
+    frame, _ = measured(name)
+    titles = frame["method"].map(lambda method: METHODS[method].title)
+    frame["label"] = frame["dataset"] + (", " + titles).where(frame["method"] != "local", "")
+    wanted = ("plain_seconds", "package_seconds", "ratio", "plain_peak_mib", "package_peak_mib")
+    table = frame.set_index("label")[[column for column in wanted if column in frame]]
+    return frame, table.rename(columns=lambda column: column.replace("_", " ")).rename_axis(None)
+
+
+def growth() -> pd.DataFrame:
+    """Seconds and memory against what grows: columns axis, method, at (a number), seconds, peak_mib."""
+    frame, _ = measured("growth")
+    frame = frame[frame["axis"] != "workers"].copy()
+    nodes = {name: entry(name).counts["nodes"] for name in set(frame["dataset"]) if name != INVENTED[0]}
+    frame["at"] = frame["at"].replace({**nodes, INVENTED[0]: INVENTED[1]}).astype(int)
+    return frame
+
+
+def gain_of_two_workers() -> float:
+    """How many times as many runs two workers make in the same time as one."""
+    frame, _ = measured("growth")
+    seconds = frame[frame["axis"] == "workers"].set_index("at")["seconds"]
+    return float(seconds[1] / seconds[2])
 
 
 def cost_table(profiles: Iterable[str] = ("smoke", "lite", "paper"), jobs: int = 2) -> pd.DataFrame:
