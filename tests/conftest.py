@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -16,6 +17,7 @@ from fgl_core.datasets import (
 )
 from fgl_core.datasets.sources import data_status
 from fgl_core.errors import InputError
+from fgl_core.study.store import Store
 
 # inherited by every process that a test starts: no test fetches
 os.environ["FGL_OFFLINE"] = "1"
@@ -36,3 +38,18 @@ def real_data() -> Callable[..., NodeDataset | GraphDataset]:
         return loader(name, **options)
 
     return load
+
+
+@pytest.fixture
+def root(tmp_path, monkeypatch) -> Path:
+    """The project's root is an empty folder, without a mirror of data and without a profile."""
+    monkeypatch.setenv("FGL_HOME", str(tmp_path / "home"))
+    for name in ("FGL_DATA_MIRROR", "FGL_PROFILE"):
+        monkeypatch.delenv(name, raising=False)
+    return tmp_path / "home"
+
+
+@pytest.fixture
+def home(root) -> Store:
+    """The store of that root."""
+    return Store(root)

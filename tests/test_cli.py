@@ -17,14 +17,7 @@ from fgl_core.study.store import Store, read_record, write_record
 KARATE = ["--dataset", "karate", "--clients", "2", "--hidden", "8", "--rounds", "3"]
 
 
-@pytest.fixture(autouse=True)
-def home(tmp_path, monkeypatch):
-    """The project's root is an empty folder, without a network and without a mirror."""
-    monkeypatch.setenv("FGL_HOME", str(tmp_path))
-    monkeypatch.setenv("FGL_OFFLINE", "1")
-    monkeypatch.delenv("FGL_DATA_MIRROR", raising=False)
-    monkeypatch.delenv("FGL_PROFILE", raising=False)
-    return tmp_path
+pytestmark = pytest.mark.usefixtures("root")
 
 
 def fgl(*arguments):
@@ -88,10 +81,10 @@ def complaint(capsys, *arguments):
         (["render"], ["requires an argument"]),
     ],
 )
-def test_bad_input_gets_one_line_with_the_remedy(capsys, home, arguments, says):
+def test_bad_input_gets_one_line_with_the_remedy(capsys, root, arguments, says):
     line = complaint(capsys, *arguments)
     assert all(part in line for part in says), line
-    assert not list(home.rglob("*.json"))
+    assert not list(root.rglob("*.json"))
 
 
 def test_bad_input_in_a_process_exits_with_two():
@@ -106,8 +99,8 @@ def test_a_mirror_that_is_no_folder(capsys, monkeypatch, tmp_path):
     assert "FGL_DATA_MIRROR is not a folder" in complaint(capsys, "run", "--dataset", "cora")
 
 
-def test_a_damaged_file_is_named_with_both_checksums_and_kept(capsys, home):
-    folder = home / "data" / "raw" / "planetoid" / "cora" / "raw"
+def test_a_damaged_file_is_named_with_both_checksums_and_kept(capsys, root):
+    folder = root / "data" / "raw" / "planetoid" / "cora" / "raw"
     folder.mkdir(parents=True)
     damaged = folder / "ind.cora.x"
     damaged.write_bytes(b"not what was published")
@@ -116,14 +109,15 @@ def test_a_damaged_file_is_named_with_both_checksums_and_kept(capsys, home):
     assert any(path.read_bytes() == b"not what was published" for path in folder.rglob("*") if path.is_file())
 
 
-def test_a_results_folder_that_cannot_be_written(capsys, home):
-    (home / "data").write_text("a file in the way")
+def test_a_results_folder_that_cannot_be_written(capsys, root):
+    root.mkdir()
+    (root / "data").write_text("a file in the way")
     assert "cannot write to" in complaint(capsys, "run", *KARATE)
     assert "cannot write to" in complaint(capsys, "study", "run", "fgssl-table1", "--profile", "smoke")
 
 
-def test_a_record_that_is_not_valid_is_skipped_with_a_warning(capsys, home):
-    store, specs = Store(home), study_specs("fgssl-table1", "lite")
+def test_a_record_that_is_not_valid_is_skipped_with_a_warning(capsys, root):
+    store, specs = Store(root), study_specs("fgssl-table1", "lite")
     write_record(synthetic_record(specs[0]), store.folder("fgssl-table1", "lite"))
     bad = store.folder("fgssl-table1", "lite") / "bad.json"
     bad.write_text("{")
@@ -133,12 +127,12 @@ def test_a_record_that_is_not_valid_is_skipped_with_a_warning(capsys, home):
     assert err.startswith(f"fgl: warning: skipped {bad}: not valid JSON") and err.count("\n") == 1
 
 
-def test_run_trains_records_and_says_where(capsys, home):
+def test_run_trains_records_and_says_where(capsys, root):
     assert (
         main(["run", *KARATE, "--method", "fgssl", "--tau", "0.2", "--lambda-c", "1.5", "--seed", "3"]) == 0
     )
     out, err = capsys.readouterr()
-    (path,) = (home / "data" / "runs").glob("*.json")
+    (path,) = (root / "data" / "runs").glob("*.json")
     record = read_record(path)
     method = record.spec.method
     assert (record.status, method.name, method.tau, method.lambda_c) == ("done", "fgssl", 0.2, 1.5)
@@ -149,14 +143,14 @@ def test_run_trains_records_and_says_where(capsys, home):
     assert "3/3" in err and "loss=" in err and "val=" in err and "test=" in err
 
 
-def test_a_run_that_diverges_is_recorded_and_says_so(capsys, home):
+def test_a_run_that_diverges_is_recorded_and_says_so(capsys, root):
     assert main(["run", "--dataset", "karate", "--clients", "2", "--rounds", "30", "--lr", "100"]) == 0
-    (path,) = (home / "data" / "runs").glob("*.json")
+    (path,) = (root / "data" / "runs").glob("*.json")
     assert read_record(path).status == "diverged"
     assert "diverged: " in capsys.readouterr().out
 
 
-def test_local_reports_both_accuracies_and_that_nothing_travels(capsys, home):
+def test_local_reports_both_accuracies_and_that_nothing_travels(capsys, root):
     assert main(["run", *KARATE, "--method", "local"]) == 0
     out = capsys.readouterr().out
     assert "on all test nodes" in out and "travelled: up nothing; down nothing" in out
@@ -188,7 +182,7 @@ def test_data_list_fetch_verify(capsys):
     assert capsys.readouterr().out.splitlines() == ["karate: embedded", "karate: embedded"]
 
 
-def test_study_list_status_and_run(capsys, home, monkeypatch):
+def test_study_list_status_and_run(capsys, root, monkeypatch):
     assert main(["study", "list"]) == 0
     out = capsys.readouterr().out
     assert all(name in out for name in STUDIES)
@@ -220,7 +214,7 @@ def test_version_and_help():
     assert fgl("--help").returncode == 0
 
 
-def test_nothing_that_only_reads_imports_torch(home):
+def test_nothing_that_only_reads_imports_torch(root):
     code = """
 import sys
 from fgl_core.cli import main

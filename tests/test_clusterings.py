@@ -32,15 +32,6 @@ PAGE = "fedcch/hash-and-clusters.ipynb"
 GAINS = {"1 cluster": -0.02, "cosine, no hash": 0.01, "clusters by chance": -0.03, "3 clusters": 0.02}
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    folder = tmp_path / "home"
-    monkeypatch.setenv("FGL_HOME", str(folder))
-    monkeypatch.setenv("FGL_OFFLINE", "1")
-    monkeypatch.delenv("FGL_PROFILE", raising=False)
-    return Store(folder)
-
-
 def bits_of(spec):
     """Signatures of a run's clients, bool [m, 64], that its seed draws."""
     return np.random.default_rng(spec.seed).random((len(spec.datasets), 64)) < 0.5

@@ -12,21 +12,12 @@ from synthetic import synthetic_record
 from fgl_core.study.catalogue import study_specs
 from fgl_core.study.execute import execute
 from fgl_core.study.spec import RunSpec
-from fgl_core.study.store import Store, write_record
+from fgl_core.study.store import write_record
 
 RECORDS = Path(__file__).parents[1] / "data" / "results" / "fedcch-datasets"
 TRAINED = ("fig3", "fig4", "ladder", "norms")
 COUNTED = ("fig1", "datasets")
 FIGURES = {"fig1": 4, "datasets": 1, "fig3": 1, "fig4": 1}  # two in all others
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    folder = tmp_path / "home"
-    monkeypatch.setenv("FGL_HOME", str(folder))
-    monkeypatch.setenv("FGL_OFFLINE", "1")
-    monkeypatch.delenv("FGL_PROFILE", raising=False)
-    return Store(folder)
 
 
 def accuracy(spec):

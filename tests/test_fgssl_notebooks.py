@@ -5,7 +5,7 @@ from executed import run, run_here
 from synthetic import synthetic_record
 
 from fgl_core.study.catalogue import study_specs
-from fgl_core.study.store import Store, write_record
+from fgl_core.study.store import write_record
 
 STUDIES = {
     "fig1": "fgssl-fig1",
@@ -19,15 +19,6 @@ STUDIES = {
     "partitions": "fgssl-partitions",
 }
 FIGURES = {"fig1": 2, "fig3": 1, "partitions": 2, "protocols": 1}  # two in all others
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    folder = tmp_path / "home"
-    monkeypatch.setenv("FGL_HOME", str(folder))
-    monkeypatch.setenv("FGL_OFFLINE", "1")
-    monkeypatch.delenv("FGL_PROFILE", raising=False)
-    return Store(folder)
 
 
 def accuracy(spec):

@@ -260,13 +260,6 @@ def test_tables_in_markdown(store):
     assert counts(findings).loc["P"].tolist() == [1, 0, 0, 1]
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("FGL_HOME", str(tmp_path / "home"))
-    monkeypatch.setenv("FGL_OFFLINE", "1")
-    return Store(tmp_path / "home")
-
-
 def plain(text):
     return text.replace("\N{NO-BREAK SPACE}", " ")
 

@@ -8,7 +8,7 @@ from executed import NOTEBOOKS, run
 from synthetic import synthetic_record
 
 from fgl_core.study.catalogue import study_specs
-from fgl_core.study.store import Store, write_record
+from fgl_core.study.store import write_record
 
 PATHS = sorted(NOTEBOOKS.rglob("*.ipynb"))
 ACCURACY = {"local": 0.70, "fedavg": 0.80, "fgssl": 0.85}
@@ -40,15 +40,6 @@ def test_short_cells_and_described_figures(stored):
         if "mystnb" in cell.metadata:
             about = cell.metadata.mystnb
             assert about.figure.name and about.figure.caption and about.image.alt
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    folder = tmp_path / "home"
-    monkeypatch.setenv("FGL_HOME", str(folder))
-    monkeypatch.setenv("FGL_OFFLINE", "1")
-    monkeypatch.delenv("FGL_PROFILE", raising=False)
-    return Store(folder)
 
 
 def fill(store, profile, specs):

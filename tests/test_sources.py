@@ -19,21 +19,13 @@ from fgl_core.root import project_root
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch) -> Path:
-    """An empty project root, without mirror."""
-    monkeypatch.setenv("FGL_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("FGL_DATA_MIRROR", raising=False)
-    return tmp_path / "home"
-
-
-@pytest.fixture
-def made(home):
+def made(root):
     """A dataset in the cache."""
-    return write_citeseer(home / "data" / "raw")
+    return write_citeseer(root / "data" / "raw")
 
 
 @pytest.fixture
-def mirrored(home, tmp_path, monkeypatch):
+def mirrored(root, tmp_path, monkeypatch):
     """A dataset in a mirror, and an empty cache."""
     monkeypatch.setenv("FGL_DATA_MIRROR", str(tmp_path / "mirror"))
     return write_citeseer(tmp_path / "mirror")
@@ -75,19 +67,19 @@ def test_cache_is_used_without_any_other_source(made, monkeypatch):
     assert source == "cache" and [path.name for path in paths] == [file.name for file in made.entry.files]
 
 
-def test_mirror_is_copied_into_the_cache(home, mirrored):
+def test_mirror_is_copied_into_the_cache(root, mirrored):
     moved = []
     paths, source = sources.obtain(mirrored.entry, lambda *event: moved.append(event))
-    assert source == "mirror" and all(path.is_relative_to(raw(home)) for path in paths)
-    assert everything(raw(home)) == sorted(f"{FOLDER}/{file.name}" for file in mirrored.entry.files)
+    assert source == "mirror" and all(path.is_relative_to(raw(root)) for path in paths)
+    assert everything(raw(root)) == sorted(f"{FOLDER}/{file.name}" for file in mirrored.entry.files)
     assert {label for label, _, _ in moved} == {file.name for file in mirrored.entry.files}
     assert all(done <= total for _, done, total in moved)
     assert sources.obtain(mirrored.entry)[1] == "cache"
 
 
-def test_mirror_brings_only_what_the_cache_lacks(home, mirrored):
+def test_mirror_brings_only_what_the_cache_lacks(root, mirrored):
     sources.obtain(mirrored.entry)
-    lost = raw(home) / FOLDER / "ind.citeseer.graph"
+    lost = raw(root) / FOLDER / "ind.citeseer.graph"
     lost.unlink()
     moved = set()
     sources.obtain(mirrored.entry, lambda label, *_: moved.add(label))
@@ -103,7 +95,7 @@ def test_mirror_that_is_no_folder_is_refused_before_anything_else(made, tmp_path
             use()
 
 
-def test_empty_mirror_is_passed_over(home, tmp_path, monkeypatch):
+def test_empty_mirror_is_passed_over(root, tmp_path, monkeypatch):
     (tmp_path / "empty").mkdir()
     monkeypatch.setenv("FGL_DATA_MIRROR", str(tmp_path / "empty"))
     with pytest.raises(InputError, match=r"mirror: .*empty/planetoid/cora/raw/ind.cora.x is not there"):
@@ -111,22 +103,22 @@ def test_empty_mirror_is_passed_over(home, tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize("name", ["cora", "MUTAG"])
-def test_no_network_and_no_mirror_says_how_to_get_the_data(home, name):
+def test_no_network_and_no_mirror_says_how_to_get_the_data(root, name):
     with pytest.raises(InputError) as error:
         sources.fetch([name])
     message = str(error.value)
     assert "\n" not in message and f"cannot get {name}" in message
-    for advice in ("FGL_DATA_MIRROR", str(raw(home)), f"fgl data fetch {name}"):
+    for advice in ("FGL_DATA_MIRROR", str(raw(root)), f"fgl data fetch {name}"):
         assert advice in message
-    assert not home.exists()
+    assert not root.exists()
 
 
 # damaged files
 
 
 @pytest.mark.parametrize("how", ["truncated", "longer", "changed", "empty"])
-def test_damaged_file_in_the_cache_is_named_and_kept_aside(made, home, how):
-    victim = raw(home) / FOLDER / "ind.citeseer.allx"
+def test_damaged_file_in_the_cache_is_named_and_kept_aside(made, root, how):
+    victim = raw(root) / FOLDER / "ind.citeseer.allx"
     damage(victim, how)
     bad = victim.read_bytes()
     known = next(file for file in made.entry.files if file.name == victim.name)
@@ -139,9 +131,9 @@ def test_damaged_file_in_the_cache_is_named_and_kept_aside(made, home, how):
     assert victim.with_name("ind.citeseer.allx.corrupt").read_bytes() == bad
 
 
-def test_damaged_file_is_fetched_anew_the_next_time(home, mirrored):
+def test_damaged_file_is_fetched_anew_the_next_time(root, mirrored):
     sources.obtain(mirrored.entry)
-    victim = raw(home) / FOLDER / "ind.citeseer.y"
+    victim = raw(root) / FOLDER / "ind.citeseer.y"
     good = victim.read_bytes()
     for number in (1, 2):
         damage(victim, "truncated")
@@ -152,8 +144,8 @@ def test_damaged_file_is_fetched_anew_the_next_time(home, mirrored):
         assert len(list(victim.parent.glob("ind.citeseer.y.corrupt*"))) == number
 
 
-def test_damaged_file_that_cannot_be_moved_is_still_named(made, home, monkeypatch):
-    victim = raw(home) / FOLDER / "ind.citeseer.y"
+def test_damaged_file_that_cannot_be_moved_is_still_named(made, root, monkeypatch):
+    victim = raw(root) / FOLDER / "ind.citeseer.y"
     damage(victim, "changed")
 
     def refuse(path):
@@ -165,15 +157,15 @@ def test_damaged_file_that_cannot_be_moved_is_still_named(made, home, monkeypatc
     assert victim.exists()
 
 
-def test_file_that_cannot_be_read_is_named(made, home):
-    victim = raw(home) / FOLDER / "ind.citeseer.y"
+def test_file_that_cannot_be_read_is_named(made, root):
+    victim = raw(root) / FOLDER / "ind.citeseer.y"
     victim.unlink()
     victim.mkdir()
     with pytest.raises(InputError, match=r"ind\.citeseer\.y cannot be read"):
         sources.obtain(made.entry)
 
 
-def test_damaged_file_in_the_mirror_is_named_and_left_alone(home, mirrored, tmp_path):
+def test_damaged_file_in_the_mirror_is_named_and_left_alone(root, mirrored, tmp_path):
     victim = tmp_path / "mirror" / FOLDER / "ind.citeseer.tx"
     damage(victim, "truncated")
     with pytest.raises(InputError) as error:
@@ -181,14 +173,14 @@ def test_damaged_file_in_the_mirror_is_named_and_left_alone(home, mirrored, tmp_
     known = next(file for file in mirrored.entry.files if file.name == victim.name)
     assert str(victim) in str(error.value) and known.sha256 in str(error.value)
     assert hashlib.sha256(victim.read_bytes()).hexdigest() in str(error.value)
-    assert not any("tx" in name for name in everything(raw(home)))
+    assert not any("tx" in name for name in everything(raw(root)))
 
 
 @pytest.mark.parametrize("where", ["cache", "mirror"])
-def test_nothing_is_unpickled_before_it_is_checked(home, tmp_path, monkeypatch, where):
+def test_nothing_is_unpickled_before_it_is_checked(root, tmp_path, monkeypatch, where):
     if where == "mirror":
         monkeypatch.setenv("FGL_DATA_MIRROR", str(tmp_path / "mirror"))
-    root = raw(home) if where == "cache" else tmp_path / "mirror"
+    root = raw(root) if where == "cache" else tmp_path / "mirror"
     made, trap = write_citeseer(root), tmp_path / "unpickled"
 
     class Trap:
@@ -201,33 +193,33 @@ def test_nothing_is_unpickled_before_it_is_checked(home, tmp_path, monkeypatch, 
     assert not trap.exists()
 
 
-def test_folder_that_cannot_be_written_says_what_to_do(home, mirrored, monkeypatch):
+def test_folder_that_cannot_be_written_says_what_to_do(root, mirrored, monkeypatch):
     def refuse(*args, **options):
-        raise PermissionError(13, "Permission denied", str(raw(home)))
+        raise PermissionError(13, "Permission denied", str(raw(root)))
 
     monkeypatch.setattr(transfer.os, "replace", refuse)
     with pytest.raises(InputError, match=r"cannot bring citeseer .*Permission denied.*FGL_HOME"):
         sources.obtain(mirrored.entry)
-    assert everything(home) == []
+    assert everything(root) == []
 
 
-def test_cache_folder_blocked_by_a_file(home, mirrored):
-    home.mkdir()
-    (home / "data").write_text("")
+def test_cache_folder_blocked_by_a_file(root, mirrored):
+    root.mkdir()
+    (root / "data").write_text("")
     with pytest.raises(InputError, match="cannot bring citeseer"):
         sources.obtain(mirrored.entry)
 
 
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
-def test_read_only_folder(home, mirrored):
-    raw(home).mkdir(parents=True)
-    raw(home).chmod(0o500)
+def test_read_only_folder(root, mirrored):
+    raw(root).mkdir(parents=True)
+    raw(root).chmod(0o500)
     with pytest.raises(InputError, match="FGL_HOME"):
         sources.obtain(mirrored.entry)
 
 
-def test_what_a_killed_process_left_is_cleared_away(home, mirrored):
-    folder = raw(home) / FOLDER
+def test_what_a_killed_process_left_is_cleared_away(root, mirrored):
+    folder = raw(root) / FOLDER
     folder.mkdir(parents=True)
     old, young = folder / ".ind.citeseer.x.00000000.part", folder / ".ind.citeseer.x.11111111.part"
     for left in (old, young):
@@ -240,18 +232,18 @@ def test_what_a_killed_process_left_is_cleared_away(home, mirrored):
 # what the command line shows
 
 
-def test_status_fetch_and_verify(home, mirrored, monkeypatch):
+def test_status_fetch_and_verify(root, mirrored, monkeypatch):
     monkeypatch.setattr(registry, "entries", lambda: {"citeseer": mirrored.entry})
     assert [row["state"] for row in sources.data_status()] == ["in the mirror"]
     assert sources.verify() == [{"name": "citeseer", "status": "not fetched", "files": 0}]
-    assert sources.fetch() == [{"name": "citeseer", "source": "mirror", "folder": str(raw(home) / FOLDER)}]
+    assert sources.fetch() == [{"name": "citeseer", "source": "mirror", "folder": str(raw(root) / FOLDER)}]
     assert [row["state"] for row in sources.data_status()] == ["cached"]
     assert sources.verify(["citeseer"]) == [{"name": "citeseer", "status": "verified", "files": 8}]
-    (raw(home) / FOLDER / "ind.citeseer.x").unlink()
+    (raw(root) / FOLDER / "ind.citeseer.x").unlink()
     assert [row["state"] for row in sources.data_status()] == ["incomplete"]
     assert sources.verify() == [{"name": "citeseer", "status": "incomplete", "files": 7}]
     for name in ("ind.citeseer.y", "ind.citeseer.ty"):
-        damage(raw(home) / FOLDER / name, "changed")
+        damage(raw(root) / FOLDER / name, "changed")
     with pytest.raises(InputError) as error:
         sources.verify()
     assert "ind.citeseer.y is damaged" in str(error.value) and "ind.citeseer.ty is damaged" in str(
@@ -260,7 +252,7 @@ def test_status_fetch_and_verify(home, mirrored, monkeypatch):
     assert sources.fetch()[0]["source"] == "mirror" and sources.verify()[0]["status"] == "verified"
 
 
-def test_status_lists_every_dataset_without_reading_it(home):
+def test_status_lists_every_dataset_without_reading_it(root):
     rows = {row["name"]: row for row in sources.data_status()}
     assert (
         len(rows) == 21 and rows["karate"]["state"] == "embedded" and rows["cora"]["state"] == "not fetched"

@@ -256,7 +256,7 @@ def test_an_estimate_says_how_long_and_what_of_it_is_guessed():
     record["timing"]["seconds_per_round"] = 6.0
     assert Costs([Record.parse(record)]).total(runs, jobs=2) == "3 runs, about 2 min on 2 workers"
     guessed = Costs().total(runs[:1])
-    assert guessed.endswith("on 1 worker; 1 runs are of a kind that was never timed")
+    assert guessed.endswith("on 1 worker; 1 of a kind that was never timed")
     assert [duration(s) for s in (40, 89, 600, 5399, 7200)] == ["40 s", "89 s", "10 min", "90 min", "2.0 h"]
 
 

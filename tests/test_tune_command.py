@@ -8,13 +8,7 @@ from fgl_core.study.trials import search_path
 from fgl_core.study.tuned import read_choices
 
 
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    monkeypatch.setenv("FGL_HOME", str(tmp_path))
-    return tmp_path
-
-
-def test_the_command_tunes_and_says_what_it_chose(home, monkeypatch, capsys):
+def test_the_command_tunes_and_says_what_it_chose(root, monkeypatch, capsys):
     invented(monkeypatch)
     assert (
         cli.main(["tune", "--dataset", "karate,digits-knn", "--method", "fedavg,fedprox", "--jobs", "1"]) == 0
@@ -23,15 +17,15 @@ def test_the_command_tunes_and_says_what_it_chose(home, monkeypatch, capsys):
     assert (
         out.count("best of 16 trials") == 4 and "karate, FedProx: lr 0.072, mu 0.01; validation 78.6%" in out
     )
-    assert f"values: {home / 'data' / 'tuned.toml'}" in out and "goes on" not in out
-    values = read_choices(home / "data" / "tuned.toml")
+    assert f"values: {root / 'data' / 'tuned.toml'}" in out and "goes on" not in out
+    values = read_choices(root / "data" / "tuned.toml")
     assert {name: list(methods) for name, methods in values.items()} == {
         "digits-knn": ["fedavg", "fedprox"],
         "karate": ["fedavg", "fedprox"],
     }
 
 
-def test_the_command_says_what_failed_and_goes_on(home, monkeypatch, capsys):
+def test_the_command_says_what_failed_and_goes_on(root, monkeypatch, capsys):
     invented(monkeypatch, lambda spec: "failed" if spec.lr == 1.0 else "done")
     assert cli.main(["tune", "--dataset", "karate", "--method", "fedavg"]) == 1
     out = capsys.readouterr().out
@@ -52,15 +46,15 @@ def test_the_command_says_what_failed_and_goes_on(home, monkeypatch, capsys):
         ([], "requires an argument"),
     ],
 )
-def test_bad_input_is_one_line(home, capsys, arguments, complaint):
+def test_bad_input_is_one_line(root, capsys, arguments, complaint):
     assert cli.main(["tune", *arguments]) == 2
     err = capsys.readouterr().err
     assert complaint in err and len(err.splitlines()) == 1
-    assert not (home / "data").exists()
+    assert not (root / "data").exists()
 
 
-def test_a_damaged_search_is_not_overwritten(home, capsys):
-    path = search_path(home, "karate", "fedavg")
+def test_a_damaged_search_is_not_overwritten(root, capsys):
+    path = search_path(root, "karate", "fedavg")
     path.parent.mkdir(parents=True)
     path.write_text("[")
     assert cli.main(["tune", "--dataset", "karate"]) == 2

@@ -10,19 +10,10 @@ from synthetic import synthetic_record
 from fgl_core.errors import InputError
 from fgl_core.study.catalogue import study_specs
 from fgl_core.study.spaces import SPACES, selection
-from fgl_core.study.store import Store, write_record
+from fgl_core.study.store import write_record
 from fgl_core.study.trials import Protocol, read_search, search_path, write_search
 from fgl_core.study.tuning import tune
 from fgl_core.tables.tuning import chosen_table, open_searches, responses, stale
-
-
-@pytest.fixture
-def home(tmp_path, monkeypatch):
-    folder = tmp_path / "home"
-    monkeypatch.setenv("FGL_HOME", str(folder))
-    monkeypatch.setenv("FGL_OFFLINE", "1")
-    monkeypatch.delenv("FGL_PROFILE", raising=False)
-    return Store(folder)
 
 
 @pytest.fixture
