@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from pathlib import Path
 
@@ -19,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import torch
 
-from benchmarks.timing import peak_mib, write
+from benchmarks.timing import fresh_process, peak_mib, write
 from fgl_core.study.setup import set_up
 from fgl_core.study.spec import RunSpec
 
@@ -45,9 +44,8 @@ def main() -> None:
         return
     rows = []
     for name in (*NODE, *SETTINGS):
-        command = [sys.executable, __file__, "--alone", name]
-        done = subprocess.run(command, check=True, capture_output=True, text=True)
-        rows.append({"data": name, "peak_mib": round(float(done.stdout.split()[-1]))})
+        (peak,) = fresh_process(__file__, "--alone", name)
+        rows.append({"data": name, "peak_mib": round(peak)})
         print(rows[-1], flush=True)
     write("footprint", rows, key=("data",))
 

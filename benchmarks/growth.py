@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 import tempfile
 import time
@@ -25,9 +24,10 @@ import numpy as np
 import scipy.sparse as sp
 import torch
 
-from benchmarks.timing import peak_mib, write
+from benchmarks.timing import fresh_process, peak_mib, write
 from fgl_core.clients import node_clients
 from fgl_core.datasets.node import NodeDataset
+from fgl_core.datasets.registry import entry
 from fgl_core.federation import federate
 from fgl_core.methods import METHODS
 from fgl_core.models import build_model
@@ -37,7 +37,7 @@ from fgl_core.study.setup import set_up
 from fgl_core.study.spec import RunSpec
 from fgl_core.study.sweep import sweep
 
-INVENTED = "invented"
+INVENTED, INVENTED_NODES = "invented", 200_000
 POINTS = (
     *(("clients", "cora", clients, 5) for clients in (5, 10, 20, 50, 100)),
     *(("nodes", name, 20, 3) for name in ("cora", "citeseer", "pubmed", INVENTED)),
@@ -46,9 +46,9 @@ POINTS = (
 METHODS_MEASURED = ("fedavg", "fgssl")
 
 
-def invented_graph(nodes: int = 200_000, communities: int = 200, degree: int = 4) -> NodeDataset:
+def invented_graph(communities: int = 200, degree: int = 4) -> NodeDataset:
     """A planted partition with about as many edges and feature entries a node as Pubmed has."""
-    rng = np.random.default_rng(0)
+    nodes, rng = INVENTED_NODES, np.random.default_rng(0)
     community = np.arange(nodes) % communities
     source = np.repeat(np.arange(nodes), degree // 2)
     inside = (source + communities * rng.integers(1, nodes // communities, len(source))) % nodes
@@ -130,10 +130,9 @@ def main() -> None:
     rows = []
     for axis, name, clients, rounds in POINTS:
         for method in METHODS_MEASURED:
-            command = [sys.executable, __file__, "--alone", name, str(clients), str(rounds), method]
-            done = subprocess.run(command, check=True, capture_output=True, text=True)
-            each, total, peak = map(float, done.stdout.split()[-3:])
-            at = {"clients": clients, "nodes": name, "rounds": rounds}[axis]
+            each, total, peak = fresh_process(__file__, "--alone", name, str(clients), str(rounds), method)
+            nodes = INVENTED_NODES if name == INVENTED else entry(name).counts["nodes"]
+            at = {"clients": clients, "nodes": nodes, "rounds": rounds}[axis]
             row = {"axis": axis, "dataset": name, "method": method, "at": at}
             row |= {"seconds": round(total if axis == "rounds" else each, 4), "peak_mib": round(peak)}
             print(row, flush=True)

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -22,7 +21,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import torch
 
-from benchmarks.timing import in_turn, peak_mib, write
+from benchmarks.timing import fresh_process, in_turn, peak_mib, write
 from fgl_core.datasets import load_node_dataset
 from fgl_core.methods import METHODS
 from fgl_core.models import ops
@@ -65,15 +64,6 @@ def measure(name: str, method: str, repeats: int, engine: str) -> dict[str, floa
         return timed | {"plain_loss": round(plain(), 4), "package_loss": round(package(), 4)}
 
 
-def peak_memory(name: str, method: str, who: str, engine: str) -> float:
-    """MiB that a fresh process needs at most for one round."""
-    command = [sys.executable, __file__, "--alone", who, "--datasets", name, "--methods", method]
-    done = subprocess.run(
-        [*command, "--engine", engine], check=True, capture_output=True, text=True, cwd=Path.cwd()
-    )
-    return float(done.stdout.split()[-1])
-
-
 def alone(name: str, method: str, who: str, engine: str) -> float:
     """Do one round and return the peak of this process in MiB."""
     run = plain_round(name, method) if who == "plain" else package_round(name, method)
@@ -108,7 +98,17 @@ def main() -> None:
             line += f", target {TARGETS[method]}"
             if not options.no_memory:
                 for who in ("plain", "package"):
-                    row[f"{who}_peak_mib"] = round(peak_memory(name, method, who, options.engine), 1)
+                    asked = (
+                        "--alone",
+                        who,
+                        "--datasets",
+                        name,
+                        "--methods",
+                        method,
+                        "--engine",
+                        options.engine,
+                    )
+                    row[f"{who}_peak_mib"] = round(fresh_process(__file__, *asked)[0], 1)
                 line += f"  peak {row['plain_peak_mib']:.0f} → {row['package_peak_mib']:.0f} MiB"
             print(line, flush=True)
             rows.append(row)

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
-import platform
 import resource
+import subprocess
 import sys
 import time
 from collections.abc import Callable, Mapping, Sequence
-from importlib.metadata import version
 from pathlib import Path
 from statistics import median
 from typing import Any
+
+from fgl_core.study.environment import environment
 
 RESULTS = Path(__file__).parent / "results"
 
@@ -41,6 +42,12 @@ def in_turn(plain: Callable[[], Any], package: Callable[[], Any], repeats: int) 
     }
 
 
+def fresh_process(script: str, *arguments: str) -> list[float]:
+    """The numbers in the last line that a script prints when it runs alone, in a process of its own."""
+    done = subprocess.run([sys.executable, script, *arguments], check=True, capture_output=True, text=True)
+    return [float(number) for number in done.stdout.splitlines()[-1].split()]
+
+
 def peak_mib() -> float:
     """The most memory that this process has held so far, in MiB."""
     # what getrusage says on Linux includes the process that started this one
@@ -53,13 +60,9 @@ def peak_mib() -> float:
 
 def machine() -> dict[str, str]:
     """Processor and versions, which a ratio depends on."""
-    cpu = platform.processor() or platform.machine()
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        lines = info.read_text().splitlines()
-        cpu = next((line.partition(":")[2].strip() for line in lines if "model name" in line), cpu)
-    packages = ("torch", "torch-geometric", "numba", "numpy", "scipy")
-    return {"cpu": cpu, "python": platform.python_version()} | {name: version(name) for name in packages}
+    known = environment()
+    packages = ("python", "torch", "torch-geometric", "numba", "numpy", "scipy")
+    return {"cpu": known["cpu"]} | {name: known["versions"][name] for name in packages}
 
 
 def write(name: str, rows: Sequence[Mapping[str, Any]], key: Sequence[str]) -> None:

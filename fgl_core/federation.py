@@ -180,7 +180,7 @@ def federate(
         losses, updates = [], []
         for index, client in enumerate(clients):
             local = models[index]
-            bytes_down["model"] += _size(server.outbox[index].values())
+            bytes_down["model"] += sum(tensor.nbytes for tensor in server.outbox[index].values())
             received = Received(_copies(local, local.state_dict()), local)
             if index not in optimizers or training.optimizer_state == "reset":
                 optimizers[index] = training.optimizer(local.parameters())
@@ -189,7 +189,7 @@ def federate(
             )
             tensors = _copies(local, travelling)
             report = method.report(client, local)
-            bytes_up["model"] += _size(tensors.values())
+            bytes_up["model"] += sum(tensor.nbytes for tensor in tensors.values())
             for kind, values in report.items():
                 bytes_up[kind] += values.nbytes
             updates.append(Update(index, client.weight, tensors, report))
@@ -244,7 +244,3 @@ def _train(
 def _copies(model: torch.nn.Module, names: Iterable[str]) -> Tensors:
     state = model.state_dict()
     return {name: state[name].clone() for name in names}
-
-
-def _size(tensors: Iterable[torch.Tensor]) -> int:
-    return sum(tensor.numel() * tensor.element_size() for tensor in tensors)

@@ -185,7 +185,7 @@ def drawn_graphs(dataset: GraphDataset, rings: np.ndarray, rng: np.random.Genera
     small = np.flatnonzero((sizes <= DRAWN_NODES) & (edge_counts(dataset) <= DRAWN_EDGES))
     ordered = small[np.lexsort((small, sizes[small], rings[small]))]
     parts = [part for part in np.array_split(ordered, DRAWN) if len(part)]
-    labels = _labels(dataset.x)
+    labels = dataset.node_labels
     graphs = []
     for graph in (int(rng.choice(part)) for part in parts):
         first, last = dataset.offsets[graph : graph + 2]
@@ -210,12 +210,6 @@ def _owner(dataset: GraphDataset) -> np.ndarray:
 def _edges(dataset: GraphDataset, graph: int) -> np.ndarray:
     first, last = np.searchsorted(dataset.edges[:, 0], dataset.offsets[graph : graph + 2])
     return dataset.edges[first:last]
-
-
-def _labels(x: sp.csr_array) -> np.ndarray | None:
-    """The column of each node's only entry; None when a row is not one-hot."""
-    one_hot = x.nnz == x.shape[0] and bool((np.diff(x.indptr) == 1).all() and (x.data == 1).all())
-    return x.indices if one_hot else None
 
 
 def _spread(values: np.ndarray) -> dict[str, Any]:

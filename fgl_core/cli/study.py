@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 import sys
 from collections import Counter
@@ -162,7 +161,9 @@ def workers(jobs: int | None) -> int:
         InputError: a number below one.
     """
     if jobs is None:
-        return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+        from joblib import cpu_count
+
+        return cpu_count()  # heeds affinity and the limits of a container
     if jobs < 1:
         raise InputError(f"--jobs {jobs}: give a number of at least 1")
     return jobs

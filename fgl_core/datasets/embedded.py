@@ -40,6 +40,12 @@ class GraphDataset:
         """Number of graphs, g."""
         return len(self.y)
 
+    @property
+    def node_labels(self) -> np.ndarray | None:
+        """The column of each node's only entry, int ``[n]``; None where a row of features is not one-hot."""
+        one_hot = (np.diff(self.x.indptr) == 1).all() and (self.x.data == 1).all()
+        return self.x.indices if one_hot else None
+
 
 def digits_knn() -> NodeDataset:
     """Scikit-learn's handwritten digits as one graph: every image is linked to its nearest images.

@@ -120,8 +120,8 @@ class FedSagePlus(FedSage):
                 loss.backward()
                 optimizers[i].step()
                 if others and len(sent):
-                    generator = sum(map(_bytes, generators[i].features.parameters()))
-                    messages = {"generator": generator, "node embeddings": _bytes(sent)}
+                    generator = sum(own.nbytes for own in generators[i].features.parameters())
+                    messages = {"generator": generator, "node embeddings": sent.nbytes}
                     up.update(messages, **{"generator gradients": generator * len(others)})
                     down.update({kind: size * len(others) for kind, size in messages.items()})
                     down.update({"generator gradients": generator})
@@ -199,7 +199,3 @@ class FedSagePlus(FedSage):
             + self.feature_weight * features / visible.sum()
             + self.label_weight * labels
         ), sent
-
-
-def _bytes(tensor: torch.Tensor) -> int:
-    return tensor.numel() * tensor.element_size()

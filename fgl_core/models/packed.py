@@ -93,7 +93,12 @@ class PackedGraphs:
         first = self.offsets[:-1].astype(np.int32)
         # where an edge comes from, counted within its graph
         self.source = both.indices.astype(np.int32) - np.repeat(first[graph], self.degree)
-        self.features = _features(dataset.x, dtype)
+        labels = dataset.node_labels
+        self.features = (
+            torch.from_numpy(dataset.x.toarray()).to(dtype)
+            if labels is None
+            else torch.from_numpy(labels.astype(np.int64))
+        )
 
     @property
     def num_graphs(self) -> int:
@@ -128,10 +133,3 @@ def _ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:
     """The numbers first[i], …, first[i] + counts[i] - 1 for each i, one after the other."""
     shift = first - (np.cumsum(counts) - counts)
     return np.arange(counts.sum()) + np.repeat(shift, counts)
-
-
-def _features(x: sp.csr_array, dtype: torch.dtype) -> Tensor:
-    one_hot = (np.diff(x.indptr) == 1).all() and (x.data == 1).all()
-    if one_hot:
-        return torch.from_numpy(x.indices.astype(np.int64))
-    return torch.from_numpy(x.toarray()).to(dtype)

@@ -10,21 +10,16 @@ from fgl_core.plots.style import COLOURS, FIXED, MARKERS, WIDTH, grid, styled
 
 
 @styled()
-def ratio_dots(frame: pd.DataFrame, targets: pd.Series | None = None) -> Figure:
+def ratio_dots(frame: pd.DataFrame) -> Figure:
     """How many times the plain loop's time, with the range over the pairs; log axis.
 
     Args:
         frame: columns label, ratio, ratio_lowest, ratio_highest.
-        targets: by label, drawn as upright strokes.
     """
     figure, axes = plt.subplots(figsize=(WIDTH, 0.9 + 0.32 * len(frame)), layout="constrained")
     places = range(len(frame))
     spread = [frame["ratio"] - frame["ratio_lowest"], frame["ratio_highest"] - frame["ratio"]]
-    axes.errorbar(frame["ratio"], places, xerr=spread, fmt="o", color=COLOURS[0], capsize=3, label="measured")
-    if targets is not None:
-        aimed = frame["label"].map(targets)
-        axes.plot(aimed, places, "|", color=COLOURS[1], markersize=16, markeredgewidth=2.5, label="aimed at")
-        axes.legend(loc="lower right")
+    axes.errorbar(frame["ratio"], places, xerr=spread, fmt="o", color=COLOURS[0], capsize=3)
     axes.axvline(1, color="#767676", linestyle=":")
     axes.set_yticks(places, frame["label"])
     axes.invert_yaxis()

@@ -50,8 +50,9 @@ class Costs:
         listed = list(specs)
         seconds = sum(map(self.seconds, listed)) / jobs
         new = sum(not self.learnt(spec) for spec in listed)
-        guessed = f"; {new} runs are of a kind that was never timed" if new else ""
-        return f"{len(listed)} runs, about {duration(seconds)} on {jobs} worker{'s' * (jobs > 1)}{guessed}"
+        text = f"{len(listed)} run{'s' * (len(listed) != 1)}, about {duration(seconds)}"
+        text += f" on {jobs} worker{'s' * (jobs > 1)}"
+        return f"{text}; {new} of a kind that was never timed" if new else text
 
     @staticmethod
     def _guess(spec: Spec) -> float:

@@ -2,14 +2,9 @@
 
 from __future__ import annotations
 
-import platform
-import subprocess
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from datetime import UTC, datetime
-from importlib.metadata import version
-from pathlib import Path
 from typing import Any, Literal
 
 import torch
@@ -19,11 +14,12 @@ from fgl_core.datasets import load_graph_dataset
 from fgl_core.federation import Divergence, Round
 from fgl_core.models import ops
 from fgl_core.streams import Streams
+from fgl_core.study.environment import environment
 from fgl_core.study.heterogeneity import Heterogeneity
 from fgl_core.study.measures import best_round, columns, measure, selected
 from fgl_core.study.setup import set_up
-from fgl_core.study.spec import RunSpec, Spec, StatisticsSpec
-from fgl_core.study.store import FORMAT
+from fgl_core.study.spec import RunSpec, StatisticsSpec
+from fgl_core.study.store import record_head
 
 
 def execute(
@@ -61,7 +57,7 @@ def execute(
             status, reason = "diverged", str(error)
     ended = time.perf_counter()
     return {
-        **_head(spec, status, reason),
+        **record_head(spec, status, reason),
         "partition": setup.partition,
         "curves": columns([values["curves"] for values in rounds]),
         "best": selected(rounds, best_round(rounds)) if rounds else None,
@@ -74,7 +70,7 @@ def execute(
             "setup_seconds": round(ready - started, 3),
             "seconds_per_round": round((ended - ready) / max(1, len(rounds)), 4),
         },
-        "environment": {**_environment(), "engine": engine, "dtype": dtype},
+        "environment": {**environment(), "engine": engine, "dtype": dtype},
     }
 
 
@@ -90,21 +86,10 @@ def describe(spec: StatisticsSpec) -> dict[str, Any]:
     statistics = graph_statistics(dataset, Streams(spec.seed).numpy("drawn graphs", dataset.name))
     ended = time.perf_counter()
     return {
-        **_head(spec, "done", None),
+        **record_head(spec, "done"),
         "statistics": statistics,
         "timing": {"seconds": round(ended - started, 3), "setup_seconds": round(ready - started, 3)},
-        "environment": _environment(),
-    }
-
-
-def _head(spec: Spec, status: str, reason: str | None) -> dict[str, Any]:
-    return {
-        "format": FORMAT,
-        "spec": spec.model_dump(mode="json"),
-        "digest": spec.digest,
-        "revision": spec.revision,
-        "status": status,
-        "reason": reason,
+        "environment": environment(),
     }
 
 
@@ -118,48 +103,3 @@ def one_thread() -> Iterator[None]:
         yield
     finally:
         torch.set_num_threads(before)
-
-
-def _environment() -> dict[str, Any]:
-    names = (
-        "numpy",
-        "scipy",
-        "torch",
-        "torch-geometric",
-        "python-louvain",
-        "networkx",
-        "numba",
-        "scikit-learn",
-        "ImageHash",
-    )
-    return {
-        "versions": {"python": platform.python_version(), **{name: version(name) for name in names}},
-        "cpu": _cpu(),
-        "commit": _commit(),
-        "date": datetime.now(UTC).isoformat(timespec="seconds"),
-    }
-
-
-def _cpu() -> str:
-    info = Path("/proc/cpuinfo")
-    if info.exists():
-        for line in info.read_text().splitlines():
-            if line.startswith("model name"):
-                return line.partition(":")[2].strip()
-    return platform.processor() or platform.machine()
-
-
-def _commit() -> str | None:
-    """The checkout's commit, with ``+`` when its code has uncommitted changes; None outside a checkout."""
-    package = Path(__file__).parents[1]
-    try:
-        head = _git(package, "rev-parse", "--short=12", "HEAD")
-        changed = _git(package, "status", "--porcelain", "--", str(package))
-    except (OSError, subprocess.CalledProcessError):
-        return None
-    return head + ("+" if changed else "")
-
-
-def _git(folder: Path, *arguments: str) -> str:
-    command = ["git", "-C", str(folder), *arguments]
-    return subprocess.run(command, check=True, capture_output=True, text=True).stdout.strip()

@@ -248,6 +248,23 @@ def read_record(path: Path) -> Record | None:
         return None
 
 
+def record_head(spec: Spec, status: str, reason: str | None = None) -> dict[str, Any]:
+    """What every record begins with, also that of a run that raised.
+
+    Args:
+        status: one of :data:`STATUSES`.
+        reason: why it is not done.
+    """
+    return {
+        "format": FORMAT,
+        "spec": spec.model_dump(mode="json"),
+        "digest": spec.digest,
+        "revision": spec.revision,
+        "status": status,
+        "reason": reason,
+    }
+
+
 def write_record(data: Mapping[str, Any], folder: Path) -> Path:
     """Write a record into ``folder`` so that no reader ever sees half of it; return the file.
 

@@ -17,12 +17,12 @@ from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TextIO
+from typing import TextIO
 
 from fgl_core.errors import InputError
 from fgl_core.study.costs import Costs, datasets_of
 from fgl_core.study.spec import RunSpec, Spec
-from fgl_core.study.store import FORMAT, Record, check_writable, write_record
+from fgl_core.study.store import Record, check_writable, record_head, write_record
 
 PARENT_CHECK = 1.0  # seconds between a worker's looks at whether the sweep that started it still lives
 # what loky's clean-up process says of semaphores of killed workers: it removes them, users need not know
@@ -98,23 +98,11 @@ def run_recorded(spec: Spec, folder: Path) -> Outcome:
         record = execute(spec) if isinstance(spec, RunSpec) else describe(spec)
         write_record(record, folder)
     except Exception as error:
-        record = failed_record(spec, _reason(error))
+        record = record_head(spec, "failed", _reason(error))
         write_record(record, folder)
     timing = record["timing"] if record["status"] == "done" else None
     seconds = timing and timing["seconds"] - timing["setup_seconds"]
     return Outcome(spec, record["status"], record["reason"], seconds)
-
-
-def failed_record(spec: Spec, reason: str) -> dict[str, Any]:
-    """The record of a run that raised."""
-    return {
-        "format": FORMAT,
-        "spec": spec.model_dump(mode="json"),
-        "digest": spec.digest,
-        "revision": spec.revision,
-        "status": "failed",
-        "reason": reason,
-    }
 
 
 def _reason(error: Exception) -> str:
@@ -173,7 +161,7 @@ def _alone(spec: Spec, folder: Path) -> Outcome:
         return next(iter(_parallel([spec], folder, jobs=2)))  # joblib computes a single job in this process
     except TerminatedWorkerError:
         reason = "the process that computed it was killed, perhaps for want of memory"
-        write_record(failed_record(spec, reason), folder)
+        write_record(record_head(spec, "failed", reason), folder)
         return Outcome(spec, "failed", reason, None)
 
 

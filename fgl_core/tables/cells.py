@@ -15,6 +15,7 @@ from fgl_core.study.spec import GraphSpec, RunSpec
 from fgl_core.tables.frames import EVERYWHERE, OWN
 from fgl_core.tables.labels import Label, conditions, place, placed_runs
 from fgl_core.tables.statistics import (
+    LEVEL,
     detectable_difference,
     equivalence,
     holm,
@@ -22,7 +23,6 @@ from fgl_core.tables.statistics import (
     paired_interval,
 )
 
-LEVEL = 0.05
 MARGIN = 0.01  # two accuracies that differ by less than a point count as alike
 
 

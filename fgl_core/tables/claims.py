@@ -14,11 +14,12 @@ from typing import Literal, NamedTuple, Self
 import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
-from fgl_core.errors import InputError, unknown
+from fgl_core.errors import InputError, reason, unknown
 from fgl_core.study.catalogue import STUDIES, study_specs
 from fgl_core.study.results import Results
-from fgl_core.tables.cells import LEVEL, MARGIN, cells
+from fgl_core.tables.cells import MARGIN, cells
 from fgl_core.tables.quantities import QUANTITIES, Quantity
+from fgl_core.tables.statistics import LEVEL
 
 VERDICTS = ("reproduced", "partly", "not reproduced", "undecided")
 PROTOCOL = "paper"  # the profile whose cells a claim covers
@@ -100,10 +101,8 @@ def load_claims(path: Path | None = None) -> list[Claim]:
             if claim.study is not None:
                 _check_rows(claim, rows.setdefault(claim.study, _rows(claim.study)))
             _check_page(claim, path)
-        except ValidationError as error:
-            raise InputError(f"{path.name}, claim {name}: {_first_problem(error)}") from None
-        except InputError as error:
-            raise InputError(f"{path.name}, claim {name}: {error}") from None
+        except (ValidationError, InputError) as error:
+            raise InputError(f"{path.name}, claim {name}: {reason(error)}") from None
         claims[name] = claim
     return list(claims.values())
 
@@ -183,12 +182,3 @@ def _check_page(claim: Claim, path: Path) -> None:
     # an installed package has no pages
     if (root / "_toc.yml").is_file() and not (root / claim.page).is_file():
         raise InputError(f"there is no page {claim.page}: name a notebook or chapter from the project's root")
-
-
-def _first_problem(error: ValidationError) -> str:
-    first = error.errors(include_url=False)[0]
-    cause = first.get("ctx", {}).get("error")
-    if isinstance(cause, InputError):
-        return str(cause)
-    where = ".".join(map(str, first["loc"]))
-    return f"{where}: {first['msg'][0].lower()}{first['msg'][1:]}"

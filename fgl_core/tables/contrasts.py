@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING
 import pandas as pd
 
 from fgl_core.study.results import Results
-from fgl_core.tables.cells import LEVEL, cells, paired
+from fgl_core.tables.cells import cells, paired
 from fgl_core.tables.frames import OWN
 from fgl_core.tables.labels import Label
-from fgl_core.tables.statistics import holm
+from fgl_core.tables.statistics import LEVEL, holm
 
 if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
@@ -24,31 +24,26 @@ def contrasts(
     pairs: Mapping[str, tuple[str, str]],
     *,
     label: Label | None = None,
-    measure: str = OWN,
 ) -> pd.DataFrame:
     """First minus second, seed by seed, at each place where the study has both.
 
     Args:
         pairs: the labels of two cells, by the name of their contrast.
         label: as in :func:`fgl_core.tables.cells.cells`.
-        measure: as in :func:`fgl_core.tables.cells.cells`.
 
     Returns:
         One row per contrast, dataset and number of clients: dataset, clients, method (the contrast's name),
         name (empty), measure, the columns of :func:`fgl_core.tables.cells.paired`, p_holm (Holm over all
         rows), best (nowhere). What tables and figures of differences take.
     """
-    found = {
-        (cell.dataset, cell.clients, cell.label): cell
-        for cell in cells(results, label=label, measure=measure)
-    }
+    found = {(cell.dataset, cell.clients, cell.label): cell for cell in cells(results, label=label)}
     rows = [
         {
             "dataset": dataset,
             "clients": clients,
             "method": contrast,
             "name": "",
-            "measure": measure,
+            "measure": OWN,
             **paired(
                 found[dataset, clients, first].values(results),
                 found[dataset, clients, second].values(results),

@@ -21,14 +21,13 @@ PLACE = ["dataset", "clients"]
 
 
 def rounds_by_seed(
-    results: Results, baseline: str = "fedavg", label: Label | None = None
+    results: Results, label: Label | None = None
 ) -> dict[tuple[str, int, str], dict[int, float]]:
-    """In which round each run first reaches what the baseline of its seed ends with; infinite if never.
+    """In which round each run first reaches what FedAvg of its seed ends with; infinite if never.
 
-    The target of a seed is the baseline's test accuracy at its best-validation round.
+    The target of a seed is FedAvg's test accuracy at its best-validation round.
 
     Args:
-        baseline: a method's name or a label, as in :func:`fgl_core.tables.cells.comparison`.
         label: as in :func:`fgl_core.tables.cells.cells`.
 
     Returns:
@@ -38,7 +37,7 @@ def rounds_by_seed(
     targets = {
         (cell.dataset, cell.clients): cell.values(results)
         for cell in reversed(all_cells)
-        if baseline in (cell.method, cell.label)
+        if cell.method == "fedavg"
     }
     found = {}
     for cell in all_cells:
@@ -52,7 +51,7 @@ def rounds_by_seed(
     return found
 
 
-def rounds_to_reach(results: Results, baseline: str = "fedavg", label: Label | None = None) -> pd.DataFrame:
+def rounds_to_reach(results: Results, label: Label | None = None) -> pd.DataFrame:
     """:func:`rounds_by_seed`, seeds taken together.
 
     Returns:
@@ -61,7 +60,7 @@ def rounds_to_reach(results: Results, baseline: str = "fedavg", label: Label | N
         nan without a pair.
     """
     rows = []
-    for (dataset, clients, text), seeds in rounds_by_seed(results, baseline, label).items():
+    for (dataset, clients, text), seeds in rounds_by_seed(results, label).items():
         needed = list(seeds.values())
         rows.append(
             {
@@ -78,7 +77,7 @@ def rounds_to_reach(results: Results, baseline: str = "fedavg", label: Label | N
     return pd.DataFrame(rows)
 
 
-def reach_table(frame: pd.DataFrame, *, columns: str = "clients", uuid: str = "reach") -> Styler:
+def reach_table(frame: pd.DataFrame, *, columns: str = "clients") -> Styler:
     """The median round of :func:`rounds_to_reach`, and how many seeds get there at all.
 
     Args:
@@ -86,7 +85,7 @@ def reach_table(frame: pd.DataFrame, *, columns: str = "clients", uuid: str = "r
     """
     text = frame.apply(_reach_text, axis=1)
     caption = "Rounds to reach what FedAvg ends with, median over seeds (seeds that get there)"
-    return wide_table(frame, text, caption, columns=columns, uuid=uuid)
+    return wide_table(frame, text, caption, columns=columns, uuid="reach")
 
 
 def lead(frame: pd.DataFrame, label: str) -> pd.DataFrame:

@@ -47,31 +47,31 @@ def rounds_frame(records: Iterable[Record]) -> pd.DataFrame:
     return pd.concat(frames, ignore_index=True) if frames else pd.DataFrame(columns=columns)
 
 
-def curves_frame(results: Results, measure: str = OWN, label: Label | None = None) -> pd.DataFrame:
-    """One row per run and round: dataset, clients, method (its label), name, seed, round (from 1), value.
+def curves_frame(results: Results, label: Label | None = None) -> pd.DataFrame:
+    """The test accuracy of every run after each round.
 
-    A run on the whole graph appears beside every number of clients.
+    Columns: dataset, clients, method (its label), name, seed, round (from 1), value (a fraction). A run on
+    the whole graph appears beside every number of clients.
 
     Args:
-        measure: a curve of the record, e.g. ``val_accuracy``, ``loss``, ``local_test_accuracy``.
-        label: as in :func:`cells`.
+        label: as in :func:`fgl_core.tables.cells.cells`.
     """
     placed = ((clients, text, results.record(spec)) for clients, text, spec in placed_runs(results, label))
-    return _curves(((clients, text, record) for clients, text, record in placed if record), measure)
+    return _curves((clients, text, record) for clients, text, record in placed if record)
 
 
-def record_curves(records: Iterable[Record], measure: str = OWN) -> pd.DataFrame:
+def record_curves(records: Iterable[Record]) -> pd.DataFrame:
     """:func:`curves_frame` for records of any origin, e.g. of runs just made."""
     listed = list(records)
     names = labels([record.spec for record in listed])
-    return _curves(((place(r.spec)[1], names[r.spec.digest], r) for r in listed), measure)
+    return _curves((place(r.spec)[1], names[r.spec.digest], r) for r in listed)
 
 
-def _curves(placed: Iterable[tuple[int, str, Record]], measure: str) -> pd.DataFrame:
+def _curves(placed: Iterable[tuple[int, str, Record]]) -> pd.DataFrame:
     rows = [
         (place(record.spec)[0], clients, label, record.spec.method.name, record.spec.seed, number, value)
         for clients, label, record in placed
-        for number, value in enumerate(record.data["curves"].get(measure, ()), start=1)
+        for number, value in enumerate(record.data["curves"].get(OWN, ()), start=1)
     ]
     return pd.DataFrame(rows, columns=["dataset", "clients", "method", "name", "seed", "round", "value"])
 

@@ -68,6 +68,4 @@ def conditions(spec: RunSpec) -> dict[str, Any]:
 
 def _fields(spec: RunSpec) -> dict[str, Any]:
     """What tells a run apart beside its place and its seed."""
-    return conditions(spec) | {
-        name: value for name, value in spec.method.model_dump().items() if name != "name"
-    }
+    return conditions(spec) | spec.method.model_dump(exclude={"name"})

@@ -69,7 +69,7 @@ def detectable_text(frame: pd.DataFrame) -> str:
     return f"Four times out of five, so many seeds find a true difference of {span}."
 
 
-def sensitivity_table(frame: pd.DataFrame, *, uuid: str = "sensitivity") -> Styler:
+def sensitivity_table(frame: pd.DataFrame) -> Styler:
     """How far each difference depends on the statistics: a row per difference that has an interval.
 
     Columns: the pairs of runs; the detectable difference, found four times out of five; the 95 % interval;
@@ -77,7 +77,6 @@ def sensitivity_table(frame: pd.DataFrame, *, uuid: str = "sensitivity") -> Styl
 
     Args:
         frame: as in :func:`difference_table`.
-        uuid: as in :func:`accuracy_table`.
     """
     rows = frame[frame["pairs"] > 1]
     table = rows[["dataset", "clients", "method", "pairs"]].assign(
@@ -88,7 +87,7 @@ def sensitivity_table(frame: pd.DataFrame, *, uuid: str = "sensitivity") -> Styl
         corrected=_bounds(rows["corrected_low"], rows["corrected_high"]),
     )
     names = {"interval": "95 % interval", "Holm": "p (Holm)", "corrected": "Nadeau–Bengio interval"}
-    styler = table.rename(columns=names).style.hide().set_uuid(uuid)
+    styler = table.rename(columns=names).style.hide().set_uuid("sensitivity")
     return styler.set_caption("Differences in percentage points")
 
 

@@ -15,10 +15,10 @@ from fgl_core.errors import unknown
 from fgl_core.study.catalogue import PROFILES
 from fgl_core.study.results import Results, collect
 from fgl_core.study.store import Store, newest
-from fgl_core.tables.cells import LEVEL, MARGIN, cells, paired
+from fgl_core.tables.cells import MARGIN, cells, paired
 from fgl_core.tables.claims import PROTOCOL, VERDICTS, Claim, Ruling, load_claims, rule
 from fgl_core.tables.quantities import QUANTITIES, Place
-from fgl_core.tables.statistics import Interval, equivalence, holm, paired_interval
+from fgl_core.tables.statistics import LEVEL, Interval, equivalence, holm, paired_interval
 
 DECIDING = ("power", "paper")  # more seeds first
 HINTS = "lite"
@@ -153,7 +153,7 @@ class Ledger:
         return self._tables[key]
 
 
-def open_ledger(profile: str = "auto", store: Store | None = None) -> Ledger:
+def open_ledger(profile: str = "auto") -> Ledger:
     """The papers' claims with what is recorded; what the notebook reads.
 
     Args:
@@ -164,7 +164,7 @@ def open_ledger(profile: str = "auto", store: Store | None = None) -> Ledger:
     """
     if profile == "auto":
         profile = os.environ.get("FGL_PROFILE") or "auto"
-    return Ledger(load_claims(), profile, store or Store())
+    return Ledger(load_claims(), profile)
 
 
 class Contrast(NamedTuple):

@@ -16,8 +16,6 @@ from fgl_core.study.costs import Costs, datasets_of, duration
 from fgl_core.study.spec import GraphSpec
 from fgl_core.study.store import Store
 
-INVENTED = ("invented", 200_000)  # the graph of benchmarks/growth.py that is no dataset, and its nodes
-
 
 def measured(name: str) -> tuple[pd.DataFrame, str]:
     """The rows of a benchmark, and the machine they were measured on in words.
@@ -53,10 +51,7 @@ def ratios(name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 def growth() -> pd.DataFrame:
     """Seconds and memory against what grows: columns axis, method, at (a number), seconds, peak_mib."""
     frame, _ = measured("growth")
-    frame = frame[frame["axis"] != "workers"].copy()
-    nodes = {name: entry(name).counts["nodes"] for name in set(frame["dataset"]) if name != INVENTED[0]}
-    frame["at"] = frame["at"].replace({**nodes, INVENTED[0]: INVENTED[1]}).astype(int)
-    return frame
+    return frame[frame["axis"] != "workers"]
 
 
 def gain_of_two_workers() -> float:
@@ -66,24 +61,22 @@ def gain_of_two_workers() -> float:
     return float(seconds[1] / seconds[2])
 
 
-def cost_table(profiles: Iterable[str] = ("smoke", "lite", "paper"), jobs: int = 2) -> pd.DataFrame:
+def cost_table(jobs: int) -> pd.DataFrame:
     """What each study takes: runs and time for every profile, memory of a worker, and what it downloads.
 
     Times are of the committed records; ``about`` marks those that rest on guesses for more than a tenth of
-    the runs. Memory and download are those of the most demanding profile.
+    the runs. Memory and download are those of the profile ``paper``.
 
     Args:
         jobs: workers.
     """
-    costs, store = Costs(), Store()
-    for record in store.load(store.results).values():
-        if record.status == "done" and record.training_seconds:
-            costs.learn(record.spec, record.training_seconds)
+    store = Store()
+    costs = Costs(store.load(store.results).values())
     peaks = dict(measured("footprint")[0][["data", "peak_mib"]].itertuples(index=False))
     rows = {}
     for study in STUDIES:
         cells: dict[str, str] = {}
-        for profile in profiles:
+        for profile in ("smoke", "lite", "paper"):
             specs = study_specs(study, profile)
             seconds = sum(map(costs.seconds, specs)) / jobs
             guessed = sum(not costs.learnt(spec) for spec in specs) > len(specs) / 10

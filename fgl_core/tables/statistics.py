@@ -12,6 +12,8 @@ from math import inf, nan, sqrt
 
 import numpy as np
 
+LEVEL = 0.05  # of tests; intervals hold with the rest of the probability
+POWER = 0.8  # with which a detectable difference is found
 ROUNDING = 2e-5  # records hold five digits: differences that vary by less are equal
 
 
@@ -25,10 +27,6 @@ class Interval:
     p: float
     n: int
 
-    @property
-    def excludes_zero(self) -> bool:
-        return self.low > 0 or self.high < 0
-
 
 def mean_std(values: Sequence[float]) -> tuple[float, float]:
     """Mean and sample standard deviation (n - 1); the deviation of one value is unknown (nan)."""
@@ -38,10 +36,8 @@ def mean_std(values: Sequence[float]) -> tuple[float, float]:
     return float(array.mean()), float(array.std(ddof=1)) if len(array) > 1 else nan
 
 
-def paired_interval(
-    differences: Sequence[float], confidence: float = 0.95, *, test_to_train: float = 0.0
-) -> Interval:
-    """Student's t interval of the mean of paired differences, df = n - 1.
+def paired_interval(differences: Sequence[float], *, test_to_train: float = 0.0) -> Interval:
+    """Student's 95 % t interval of the mean of paired differences, df = n - 1.
 
     A percentile bootstrap of five values would cover about 83 %, not 95 %. With fewer than two values, or
     when all are equal (a small test set gives few distinct accuracies), nothing is known of the spread: the
@@ -59,7 +55,7 @@ def paired_interval(
     if n < 2 or std <= ROUNDING:
         return Interval(mean, -inf, inf, nan, n)
     error = std * sqrt(1 / n + test_to_train)
-    half = float(t.ppf((1 + confidence) / 2, n - 1)) * error
+    half = float(t.ppf(1 - LEVEL / 2, n - 1)) * error
     p = 2 * float(t.sf(abs(mean) / error, n - 1))
     return Interval(mean, mean - half, mean + half, p, n)
 
@@ -72,16 +68,16 @@ def equivalence(differences: Sequence[float], margin: float) -> tuple[float, flo
         tests that it lies above the margin, and below minus the margin, as either would do. Both nan
         where there is no spread to measure by.
     """
-    from scipy.stats import t
+    from scipy.stats import ttest_1samp
 
-    mean, std = mean_std(differences)
-    n = len(differences)
-    if n < 2 or std <= ROUNDING:
+    if len(differences) < 2 or mean_std(differences)[1] <= ROUNDING:
         return nan, nan
-    error = std / sqrt(n)
-    below, above = (margin - mean) / error, (margin + mean) / error  # distances to the margins from inside
-    within = max(float(t.sf(below, n - 1)), float(t.sf(above, n - 1)))
-    outside = min(float(t.cdf(below, n - 1)), float(t.cdf(above, n - 1)))
+
+    def p_value(edge: float, side: str) -> float:
+        return float(ttest_1samp(differences, edge, alternative=side).pvalue)
+
+    within = max(p_value(margin, "less"), p_value(-margin, "greater"))
+    outside = min(p_value(margin, "greater"), p_value(-margin, "less"))
     return within, min(1.0, 2 * outside)
 
 
@@ -96,8 +92,8 @@ def holm(p_values: Sequence[float]) -> list[float]:
     return adjusted
 
 
-def detectable_difference(std: float, n: int, *, level: float = 0.05, power: float = 0.8) -> float:
-    """The smallest true mean difference that a two-sided paired t test finds with probability ``power``.
+def detectable_difference(std: float, n: int) -> float:
+    """The smallest true mean difference that a two-sided paired t test at 5 % finds with probability 0.8.
 
     Args:
         std: standard deviation of the paired differences.
@@ -112,10 +108,10 @@ def detectable_difference(std: float, n: int, *, level: float = 0.05, power: flo
 
     if n < 2 or np.isnan(std) or std <= ROUNDING:
         return nan
-    critical = float(t.ppf(1 - level / 2, n - 1))
+    critical = float(t.ppf(1 - LEVEL / 2, n - 1))
 
     def shortfall(noncentrality: float) -> float:
         # finding it with the wrong sign is left out: at usual powers that adds less than 1e-6
-        return float(nct.sf(critical, n - 1, noncentrality)) - power
+        return float(nct.sf(critical, n - 1, noncentrality)) - POWER
 
     return float(brentq(shortfall, 0, 2 * critical + 2)) * std / sqrt(n)

@@ -23,8 +23,6 @@ def graph_sum(x: Tensor, sizes: Tensor) -> Tensor:
     Args:
         sizes: rows of each graph, int64 [g].
     """
-    if current_engine() == "fast" and kernels.usable(x):
-        return _GraphSum.apply(x, sizes)
     graph = torch.repeat_interleave(sizes, output_size=len(x))
     return x.new_zeros((len(sizes), x.shape[1])).index_add(0, graph, x)
 
@@ -73,20 +71,6 @@ def relu_dropout(x: Tensor, rate: float, generator: torch.Generator | None) -> T
     if current_engine() == "fast" and kernels.usable(x):
         return _ReluDropout.apply(x, keep, scale)
     return F.relu(x) * (keep.to(x.device, x.dtype) * scale)
-
-
-class _GraphSum(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, x: Tensor, sizes: Tensor) -> Tensor:
-        ctx.sizes = sizes
-        out = x.new_zeros((len(sizes), x.shape[1]))
-        _sum(_array(x.contiguous()), _array(sizes), _array(out))
-        return out
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, grad: Tensor) -> tuple[Tensor | None, ...]:
-        return torch.repeat_interleave(grad, ctx.sizes, dim=0), None
 
 
 class _TwoLayers(torch.autograd.Function):
@@ -162,19 +146,6 @@ class _ReluDropout(torch.autograd.Function):
 
 def _array(tensor: Tensor) -> np.ndarray:
     return tensor.detach().numpy()
-
-
-@kernels.compiled
-def _sum(x, sizes, out):
-    """Rows of each graph added to out, [g, d]."""
-    first = 0
-    for i in range(len(sizes)):
-        to = out[i]
-        for v in range(first, first + sizes[i]):
-            row = x[v]
-            for c in range(x.shape[1]):
-                to[c] += row[c]
-        first += sizes[i]
 
 
 @kernels.compiled
