@@ -55,6 +55,10 @@ def test_superiority(rows, verdict):
     assert ruling(*rows).verdict == verdict
 
 
+def test_how_many_cells_lack_runs():
+    assert ruling(CLEAR, CLEAR, {"missing": 1}) == ("undecided", "1 of 3 cells lack runs")
+
+
 def test_a_claimed_difference_that_could_not_be_found_is_undecided():
     blurred = POSITIVE | {"detectable": 0.03}
     assert ruling(CLEAR, blurred, claimed=2.0) == ("undecided", "too few seeds to find it")
@@ -64,6 +68,9 @@ def test_a_claimed_difference_that_could_not_be_found_is_undecided():
     # what was found was large enough to be found, and so is what was found to be the other way round
     assert ruling({"detectable": 0.03}, claimed=2.0).verdict == "reproduced"
     assert ruling(WORSE, blurred, claimed=2.0).verdict == "not reproduced"
+    # only where nothing clear was found does it matter what could have been
+    found = {"detectable": 0.03}
+    assert ruling(found, found, POSITIVE, claimed=2.0).verdict == "partly"
 
 
 WITHIN, OUTSIDE = {"within": 0.01, "difference": 0.001}, {"outside": 0.01, "difference": 0.05}
@@ -77,6 +84,7 @@ NEAR, FAR = {"difference": 0.004, "detectable": 0.008}, {"difference": 0.015, "d
         ([WITHIN | {"p_holm": 0.001}], "reproduced"),  # a difference, and a small one
         ([WITHIN, NEAR], "partly"),
         ([WITHIN, FAR], "not reproduced"),
+        ([WITHIN, FAR | {"difference": -0.015}], "not reproduced"),  # as far off on the other side
         ([WITHIN, OUTSIDE], "not reproduced"),
         ([WITHIN, NEAR | {"detectable": 0.02}], "undecided"),  # so many seeds cannot show a point
         ([WITHIN, {"missing": 2}], "undecided"),
@@ -101,9 +109,21 @@ def test_what_travels_is_counted(kind, saved, verdict):
     assert ruling(*rows, {"pairs": 0}, kind=kind, measure="bytes").verdict == "undecided"
 
 
+@pytest.mark.parametrize("kind", ["superiority", "equivalence", "cheaper", "no dearer"])
+def test_a_claim_without_cells_is_undecided(kind):
+    measure = "bytes" if kind in ("cheaper", "no dearer") else "accuracy"
+    assert rule(claim(kind=kind, measure=measure), pd.DataFrame([ROW])[:0]).verdict == "undecided"
+
+
 def test_a_claim_that_nothing_measures():
     open_claim = claim(study=None, pairs=(), reading="no study measures it")
     assert rule(open_claim, pd.DataFrame()) == ("undecided", "nothing measures it yet")
+    for contradiction in (
+        {"reading": "r"},
+        {"pairs": ()},
+    ):  # pairs of nothing; nothing said of what is missing
+        with pytest.raises(ValueError, match="without a study it has no pairs, and its reading says"):
+            claim(study=None, **contradiction)
 
 
 def test_the_book_s_claims_are_sound():

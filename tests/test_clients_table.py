@@ -52,6 +52,17 @@ def test_each_clients_accuracy_is_its_correct_over_its_test_examples(results):
     assert "52.5" in client_table(results).to_html()  # MUTAG by FedAvg: the mean of 50 and 55
 
 
+def test_the_best_round_counts_and_a_client_without_test_examples_has_no_row(results):
+    for record in results.shown:
+        record.data["last"] = record.data["last"] | {"test_correct": [0, 0]}
+        bzr, number = record.data["partition"]["clients"][1], record.spec.seed
+        bzr["test"] = 40 if number == 0 else 0
+        bzr.pop("name")  # clients that hold parts of one graph have numbers
+    frame = client_accuracies(results)
+    fedavg = frame[frame["method"] == "FedAvg"].set_index(["seed", "client"])["accuracy"]
+    assert fedavg.to_dict() == {(0, "MUTAG"): 0.5, (0, "1"): 0.75, (1, "MUTAG"): 0.55}
+
+
 def test_local_has_one_row_where_clients_have_classes_of_their_own(results):
     cells = comparison(results, baseline="local").set_index("method")
     assert list(cells.index) == ["Local", "FedAvg"]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from pathlib import Path
 
+import pandas as pd
 import pytest
 from executed import run_here
 from scipy import stats
@@ -14,8 +15,9 @@ from fgl_core.study.catalogue import STUDIES, study_specs
 from fgl_core.study.grid import Scale, grid
 from fgl_core.study.store import Store, write_record
 from fgl_core.tables.claims import Claim, load_claims
-from fgl_core.tables.ledger import Ledger, counts, details, summary
-from fgl_core.tables.statistics import holm
+from fgl_core.tables.ledger import Ledger, average, counts, details, open_ledger, summary
+from fgl_core.tables.quantities import QUANTITIES
+from fgl_core.tables.statistics import Interval, holm
 
 ROOT = Path(__file__).parents[1]
 STUDY = "few-methods"
@@ -110,6 +112,7 @@ def test_gains_in_most_cells_and_a_loss_in_one(store):
     for loss, verdict in ((-0.0005, "partly"), (-0.02, "not reproduced")):
         fill(store, shifted(gain_or(loss)))
         assert finding(store).ruling.verdict == verdict
+    assert "4 of 4 cells have runs, 3 clearly above 0, 1 clearly below" in details([finding(store)], ".")
     assert finding(store, places=("cora",)).ruling.verdict == "reproduced"
 
 
@@ -168,6 +171,18 @@ def test_runs_that_diverged_are_left_out_and_counted(store):
     assert finding(store).ruling.verdict == "undecided"
 
 
+def test_a_baseline_that_diverged_takes_its_pair_with_it(store):
+    def diverged(spec):  # after some rounds, so that there are curves and a best round
+        broken = spec.method.name == "fedavg" and spec.seed == 1 and spec.dataset == "cora"
+        return {"status": "diverged", "reason": "x"} if broken else {}
+
+    fill(store, shifted(0.02), of=diverged)
+    for measure in ("accuracy", "accuracy over all rounds"):
+        found = finding(store, measure=measure)
+        assert found.cells["pairs"].tolist() == [4, 4, 5, 5], measure
+        assert found.cells["diverged"].tolist() == [1, 1, 0, 0], measure
+
+
 def test_equal_differences_prove_nothing(store):
     fill(store, lambda spec: 0.82 if spec.method.name == "fgssl" else 0.8)
     found = finding(store)
@@ -191,6 +206,12 @@ def test_no_difference_is_tested_against_a_margin_of_a_point(store):
     assert finding(store, kind="equivalence").ruling.verdict == "not reproduced"
 
 
+def test_cells_that_share_no_two_seeds_have_a_mean_and_no_interval():
+    mean = average(pd.DataFrame({"by_seed": [{0: 0.01, 1: 0.03}, {1: 0.05, 2: 0.06, 3: 0.07}]}))
+    assert mean.mean == pytest.approx((0.02 + 0.06) / 2)  # every cell counts once, however many seeds it has
+    assert (mean.low, mean.high, mean.n) == (-math.inf, math.inf, 1)
+
+
 def test_the_number_is_that_of_the_weakest_pair(store):
     level = {"fgssl": 0.83, "fedprox": 0.82, "fedavg": 0.80}
     fill(
@@ -201,6 +222,8 @@ def test_the_number_is_that_of_the_weakest_pair(store):
     assert len(found.cells) == 8 and found.number.startswith("+1.0 [")
     assert "(FGSSL against FedProx, the weakest)" in details([found], ".")
     assert finding(store, pairs=pairs, kind="equivalence").number.startswith("+3.0 [")
+    around = (("FGSSL", "FedProx"), ("FedAvg", "FGSSL"))  # one point above, three below
+    assert finding(store, pairs=around, kind="equivalence").number.startswith("-3.0 [")
 
 
 def test_rounds_saved_are_paired_by_seed(store):
@@ -236,7 +259,13 @@ def test_bytes_from_the_ledger(store):
 
 def test_likeness_of_models_and_graphs(store):
     likeness = {"local": 0.3, "fedavg": 0.6, "fgssl": 0.7}
-    fill(store, lambda spec: likeness[spec.method.name] + NOISE[spec.seed], study="alike")
+
+    def rising(spec):  # what counts is how alike models are in the end
+        end = likeness[spec.method.name] + NOISE[spec.seed]
+        pairs = synthetic_record(spec)["heterogeneity"]
+        return {"heterogeneity": pairs | {"mean_cka": [0.1, 0.1, 0.2, end]}}
+
+    fill(store, lambda spec: 0.8, study="alike", of=rising)
 
     def alone(measure):
         return finding(store, study="alike", measure=measure, pairs=(("Local, own test nodes",),))
@@ -246,6 +275,18 @@ def test_likeness_of_models_and_graphs(store):
     # synthetic graphs are 0.2 apart; walks of 5 steps are of 52 kinds, Bell's number
     chance = math.sqrt((52 - 1) / (4 * 20_000 * math.log(2)))
     assert alone("distance above chance").cells["difference"].tolist() == pytest.approx([0.2 - chance])
+
+
+def test_a_number_that_rounds_to_zero_has_no_sign():
+    points = QUANTITIES["accuracy"]
+    assert points.text(Interval(-0.0004, -0.0124, 0.0116, 0.5, 3)) == "+0.0 [-1.2, +1.2] points"
+    assert points.text(Interval(-0.0004, -math.inf, math.inf, math.nan, 1), brief=True) == "+0.0"
+
+
+def test_the_profile_is_that_of_the_environment_unless_one_is_named(store, monkeypatch):
+    assert open_ledger(store=store).profile == "auto"
+    monkeypatch.setenv("FGL_PROFILE", "smoke")
+    assert open_ledger(store=store).profile == "smoke" and open_ledger("lite", store).profile == "lite"
 
 
 def test_tables_in_markdown(store):

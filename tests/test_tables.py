@@ -83,6 +83,22 @@ def test_mean_deviation_and_paired_interval(store):
     assert math.isnan(row(frame, "FedAvg")["difference"])
 
 
+def test_the_round_that_counts_is_that_of_the_best_validation_accuracy(store):
+    for spec in study_specs(STUDY, "lite", {"dataset": ["cora"], "clients": [5]}):
+        record = synthetic_record(spec, 0.6)  # in the last round
+        best = {"round": 3, "test_accuracy": known(spec), "everywhere_test_accuracy": 0.5}
+        write_record(record | {"best": record["best"] | best}, store.folder(STUDY, "lite"))
+    results = cora(store, clients=[5])
+    frame = comparison(results)
+    assert row(frame, "FGSSL")["mean"] == pytest.approx((0.83 + 0.84 + 0.87) / 3)
+    assert row(frame, "FGSSL")["difference"] == pytest.approx((0.03 + 0.02 + 0.03) / 3)
+    assert row(frame, "Local, all test nodes")["mean"] == 0.5
+    runs = runs_frame(results.shown)
+    fedavg = runs[runs["method"] == "fedavg"].sort_values("seed")
+    assert fedavg["best_test_accuracy"].tolist() == ACCURACY["fedavg"][: len(fedavg)]
+    assert fedavg["last_test_accuracy"].tolist() == [0.6] * len(fedavg) and set(fedavg["best_round"]) == {3}
+
+
 def test_how_far_a_difference_depends_on_the_statistics(store):
     fill(store, study_specs(STUDY, "lite", {"dataset": ["cora"]}), known)
     frame = comparison(cora(store, clients=[5]))
