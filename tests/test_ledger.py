@@ -283,10 +283,10 @@ def test_a_number_that_rounds_to_zero_has_no_sign():
     assert points.text(Interval(-0.0004, -math.inf, math.inf, math.nan, 1), brief=True) == "+0.0"
 
 
-def test_the_profile_is_that_of_the_environment_unless_one_is_named(store, monkeypatch):
-    assert open_ledger(store=store).profile == "auto"
+def test_the_profile_is_that_of_the_environment_unless_one_is_named(monkeypatch):
+    assert open_ledger().profile == "auto"
     monkeypatch.setenv("FGL_PROFILE", "smoke")
-    assert open_ledger(store=store).profile == "smoke" and open_ledger("lite", store).profile == "lite"
+    assert open_ledger().profile == "smoke" and open_ledger("lite").profile == "lite"
 
 
 def test_tables_in_markdown(store):
