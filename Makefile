@@ -28,7 +28,7 @@ lint: $(INSTALLED) ## Check style and format
 lab: $(INSTALLED) ## Open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks
 
-bench: $(INSTALLED) ## Measure the speed of the kernels and of a training round
+bench: $(INSTALLED) ## Measure speed and memory, beside a plain loop
 	$(BIN)/python -m benchmarks
 
 clean: ## Remove what was built; keep the environment, the data and the records

@@ -2,7 +2,7 @@
 
     python benchmarks/footprint.py
 
-Each trains one round of the method that needs most, FGSSL or FedStar, with one local epoch. Writes
+Each trains one round of FGSSL, or of FedStar, with one local epoch. Writes
 ``benchmarks/results/footprint.json``, which the book's cost table reads.
 """
 

@@ -53,10 +53,12 @@ def cross_entropy(model: PlainGAT, client: PlainClient) -> Tensor:
 
 
 def contrast(h_local: Tensor, h_global: Tensor, y: Tensor, tau: float) -> Tensor:
-    s = F.normalize(h_local) @ F.normalize(h_global).T / tau
-    same = (y[:, None] == y[None, :]).float()
+    # a node whose features are all masked has a zero row, at which a cosine's gradient breaks training down
+    anchor, sample = h_local.norm(dim=1) > 1e-6, h_global.norm(dim=1) > 1e-6
+    s = F.normalize(h_local[anchor]) @ F.normalize(h_global[sample]).T / tau
+    same = (y[anchor][:, None] == y[sample][None, :]).float()
     log_share = s - s.logsumexp(1, keepdim=True)
-    return -((same * log_share).sum(1) / same.sum(1)).mean()
+    return -((same * log_share).sum(1) / same.sum(1).clamp(min=1)).mean()
 
 
 def distillation(z_local: Tensor, z_global: Tensor, edge_index: Tensor, omega: float) -> Tensor:

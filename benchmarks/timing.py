@@ -78,5 +78,7 @@ def write(name: str, rows: Sequence[Mapping[str, Any]], key: Sequence[str]) -> N
             merged = {tuple(row[field] for field in key): row for row in before["rows"]}
     merged |= {tuple(row[field] for field in key): row for row in rows}
     RESULTS.mkdir(exist_ok=True)
-    path.write_text(json.dumps({"machine": machine(), "rows": list(merged.values())}, indent=1) + "\n")
+    path.write_text(
+        json.dumps({"machine": machine(), "rows": list(merged.values())}, indent=1, allow_nan=False) + "\n"
+    )
     print(f"written to {path}")
