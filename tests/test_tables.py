@@ -159,7 +159,10 @@ def test_missing_cells_are_shown_as_missing(store):
     assert "nan" not in html and "nan" not in difference_table(comparison(results)).to_html()
     assert not comparison(results)["best"].any()
     assert len(results.missing) == 2 + 2 * 9
-    assert "10 of 30 runs shown" in results.stamp() and "20 missing" in results.stamp()
+    assert results.stamp().startswith(
+        "Study `four-methods`. Profile lite: 10 of 30 runs shown. Seeds 0 to 2. "
+    )
+    assert "20 missing" in results.stamp()
     assert "`fgl study run four-methods --profile lite --only dataset=cora`" in results.stamp()
     assert "2026-01-02, commit `abcdef123456`" in results.stamp()
 
@@ -169,7 +172,11 @@ def test_without_any_record_the_whole_table_is_missing(store):
     frame = comparison(results)
     assert accuracy_table(frame).to_html().count("missing (0 of 3)") == 15
     assert difference_table(frame).to_html().count("missing") >= 12
-    assert "Newest record" not in results.stamp() and curves_frame(results).empty
+    assert (
+        "Newest record" not in results.stamp()
+        and "Seed" not in results.stamp()
+        and curves_frame(results).empty
+    )
     assert runs_frame(results.shown).empty
 
 

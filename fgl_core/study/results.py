@@ -99,9 +99,13 @@ class Results:
         return shlex.join(words)
 
     def stamp(self) -> str:
-        """Where the numbers come from, in Markdown: newest record, runs shown, runs missing."""
+        """Where the numbers come from, in Markdown: study, runs shown, seeds, newest record, runs missing."""
         last = newest(self.shown)
-        parts = [f"Profile {self.profile}: {len(self.shown)} of {len(self.specs)} runs shown."]
+        parts = [f"Study `{self.study}`."]
+        parts.append(f"Profile {self.profile}: {len(self.shown)} of {len(self.specs)} runs shown.")
+        if seeds := sorted({record.spec.seed for record in self.shown}):
+            listed = f"{seeds[0]} to {seeds[-1]}" if _consecutive(seeds) else ", ".join(map(str, seeds))
+            parts.append(f"Seed{'s' * (len(seeds) > 1)} {listed}.")
         if self.changed:
             values = ", ".join(f"{name} {value}" for name, value in self.changed.items())
             parts.append(f"Other values than in the study: {values}.")
@@ -228,6 +232,11 @@ def parse_only(filters: Iterable[str]) -> dict[str, list[str]]:
             raise InputError(f"--only {text}: write field=value or field=value,value, e.g. dataset=cora")
         parsed.setdefault(name.strip().replace("-", "_"), []).extend(listed)
     return parsed
+
+
+def _consecutive(seeds: list[int]) -> bool:
+    """Whether a list without repeats, in ascending order, has three or more and leaves none out."""
+    return len(seeds) > 2 and seeds[-1] - seeds[0] == len(seeds) - 1
 
 
 def _with(spec: Spec, values: Mapping[str, Any]) -> Spec:
