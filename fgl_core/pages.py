@@ -1,14 +1,24 @@
-"""Tables of the book that come from the code: datasets, methods, notebooks. MyST, included by prose pages."""
+"""What pages of the book get from the code, in MyST: tables that prose includes, and how a page was made."""
 
 from __future__ import annotations
 
 import inspect
-from collections.abc import Iterable
+import re
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 #: Nodes and edges as FGSSL's section 4.1 counts them.
 PAPER_COUNTS = {"cora": (2708, 5429), "citeseer": (3312, 4732), "pubmed": (19717, 44338)}
 BADGES = {"stated": "success", "inferred": "info", "decided": "warning"}
+
+MADE = "## How this was made"
+# what a page's stamp says: the stamps of study.results, tables.ledger and tables.tuning
+STUDIES = re.compile(r"^Stud(?:y|ies) (`[\w-]+`(?:, `[\w-]+`)*)\.")
+COUNTS = re.compile(r"Profile (\w+)[\w ]*: (\d+ of \d+ runs)|(\d+ of \d+ searches)")
+SEEDS = re.compile(r"(Seeds? \d+(?:, \d+)*(?: to \d+)?)\.")
+# a command that a page prints: what stands behind a colon is no part of it
+COMMAND = re.compile(r"^fgl (?:study run|tune) [^:\n]+", re.MULTILINE)
 
 
 def write_tables(folder: Path, notebooks: Iterable[Path], root: Path) -> None:
@@ -98,6 +108,61 @@ def notebook_tables(notebooks: Iterable[Path], root: Path) -> str:
             f"`{notebook.as_posix()}`\n\n" + _table(["parameter", "type", "default", "what it is"], rows)
         )
     return "\n\n".join(sections) + "\n"
+
+
+def say_how_made(notebook: Any, path: Path) -> None:
+    """Say on an executed notebook that shows a figure or a table from what and how it was made.
+
+    A line below the heading ``How this was made``, which is added where there is none, names the studies with
+    their runs, the notebook, and the commands that make both again. A figure's caption gets the runs, too.
+
+    Args:
+        notebook: as nbformat reads it; changed in place.
+        path: of the notebook in the project, as a command names it.
+    """
+    shown = [text for cell in notebook.cells for text in _outputs(cell)]
+    if not any(text.startswith("image/") or "<table" in text or "| --- |" in text for text in shown):
+        return
+    records = list(dict.fromkeys(filter(None, map(_records, shown))))
+    for cell in notebook.cells:
+        figure = cell.metadata.get("mystnb", {}).get("figure")
+        if figure and records:
+            figure["caption"] += f" Records: {'; '.join(records)}."
+
+    runs = list(dict.fromkeys(command.strip() for text in shown for command in COMMAND.findall(text)))
+    again = [f"`{command}`" for command in (*runs[:2], f"fgl render {path.as_posix()}")]
+    if len(runs) > 2:
+        again[:2] = ["each command that is listed above"]
+    said = [f"{record[0].upper()}{record[1:]}." for record in records]
+    line = " ".join([*said, f"Notebook: `{path.as_posix()}`. To make it again: {', then '.join(again)}."])
+    for cell in notebook.cells:
+        if cell.cell_type == "markdown" and cell.source.startswith(MADE):
+            cell.source = f"{MADE}\n\n{line}\n{cell.source.removeprefix(MADE)}"
+            return
+    import nbformat
+
+    notebook.cells.append(nbformat.v4.new_markdown_cell(f"{MADE}\n\n{line}"))
+
+
+def _outputs(cell: Any) -> Iterator[str]:
+    """The texts that a cell shows; for a picture, the name of its form."""
+    for output in cell.get("outputs", []):
+        if output.output_type == "stream":
+            yield output.text
+        for form, content in output.get("data", {}).items():
+            yield form if form.startswith("image/") else content
+
+
+def _records(stamp: str) -> str:
+    """Studies, profiles, counts and seeds of a page's stamp; empty if the text is none."""
+    studies, counts = STUDIES.match(stamp), COUNTS.findall(stamp)
+    if not counts or not (studies or "searches shown" in stamp):
+        return ""
+    parts = [f"stud{'ies' if ',' in studies[1] else 'y'} {studies[1]}"] if studies else []
+    parts += [f"profile {profile}: {runs}" if runs else searches for profile, runs, searches in counts]
+    if seeds := SEEDS.search(stamp):
+        parts.append(seeds[1].lower())
+    return ", ".join(parts)
 
 
 def _source(field: object) -> str:

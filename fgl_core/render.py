@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fgl_core.errors import InputError, unknown
-from fgl_core.pages import write_tables
+from fgl_core.pages import say_how_made, write_tables
 
 CELL_TIMEOUT = 900  # seconds for one cell of the book, whose notebooks compute nothing long
 ANNOTATIONS = {kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict)} | {
@@ -191,7 +191,7 @@ def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
     for number, page in enumerate(notebooks, start=1):
         print(f"[{number}/{len(notebooks)}] {page} ...", end=" ", flush=True)
         start = time.perf_counter()
-        _execute(root / page, out / page, {}, timeout=CELL_TIMEOUT)
+        _execute(root / page, out / page, {}, timeout=CELL_TIMEOUT, page=page)
         print(f"{time.perf_counter() - start:.0f} s", flush=True)
     return out
 
@@ -270,8 +270,13 @@ def _read(notebook: Path) -> Any:
         raise InputError(f"{notebook} is not a notebook: give the path of an .ipynb file") from None
 
 
-def _execute(notebook: Path, output: Path, values: dict[str, Any], timeout: int | None) -> None:
-    """Run a notebook in its own folder; write the executed copy without papermill's own metadata."""
+def _execute(
+    notebook: Path, output: Path, values: dict[str, Any], timeout: int | None, page: Path | None = None
+) -> None:
+    """Run a notebook in its own folder; write the executed copy without papermill's own metadata.
+
+    As a ``page`` of the book, the copy also says how it was made.
+    """
     import nbformat
     import papermill
     from nbclient.exceptions import CellControlSignal, DeadKernelError
@@ -300,6 +305,8 @@ def _execute(notebook: Path, output: Path, values: dict[str, Any], timeout: int 
         raise NotebookFailed(f"{notebook} failed: {ANSI_COLOUR.sub('', str(error))}") from error
     for holder in (executed, *executed.cells):
         holder.metadata.pop("papermill", None)
+    if page is not None:
+        say_how_made(executed, page)
     nbformat.write(executed, output)
 
 

@@ -138,6 +138,7 @@ def test_only_lite_is_a_hint(store):
     )
     assert finding(store, "paper").number == "no runs"
     stamp = Ledger([claim()], "auto", store).stamp()
+    assert stamp.startswith(f"Studies `{claim().study}`. ")
     assert "Profile lite gives hints: 24 of 24 runs recorded." in stamp and "paper decides: 0 of 60" in stamp
 
 

@@ -19,6 +19,7 @@ rate: float = 0.5
 seed: int | None = None  # all seeds if None
 profile: Literal["auto", "smoke"] = "auto"
 """
+TABLE = "from IPython.display import HTML\n\nHTML('<table><tr><td>1</td></tr></table>')"
 BODY = "import os\nprint(clients, dataset, rate, seed, profile)\nprint(os.getcwd())"
 
 
@@ -49,7 +50,7 @@ def project(tmp_path: Path) -> Path:
     (tmp_path / "fgl_core").mkdir()
     (tmp_path / "fgl_core" / "code.py").write_text("x = 1\n")
     write_notebook(tmp_path / "notebooks" / "one.ipynb", BODY)
-    write_notebook(tmp_path / "notebooks" / "deep" / "two.ipynb", "print(1 + 1)")
+    write_notebook(tmp_path / "notebooks" / "deep" / "two.ipynb", "print(1 + 1)", TABLE)
     return tmp_path
 
 
@@ -191,6 +192,9 @@ def test_the_staging_tree_mirrors_the_project(project: Path, capsys: pytest.Capt
     assert "[2/2] notebooks/deep/two.ipynb" in printed
     executed = nbformat.read(out / "notebooks" / "one.ipynb", as_version=4)
     assert "papermill" not in executed.metadata
+    assert "How this was made" not in executed.cells[-1].source  # it shows neither a figure nor a table
+    two = nbformat.read(out / "notebooks" / "deep" / "two.ipynb", as_version=4)
+    assert "`fgl render notebooks/deep/two.ipynb`" in two.cells[-1].source
 
 
 def test_a_page_that_is_missing_is_named_before_anything_runs(project: Path) -> None:

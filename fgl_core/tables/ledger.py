@@ -104,8 +104,9 @@ class Ledger:
         return [finding for finding in self.findings if finding.claim.paper == paper]
 
     def stamp(self) -> str:
-        """Where the numbers come from, in Markdown: runs recorded per profile, and the newest record."""
-        parts, shown = [], []
+        """Where the numbers come from, in Markdown: studies, runs recorded per profile, the newest record."""
+        studies = dict.fromkeys(study for study, _ in self.results)
+        parts, shown = [f"Studies {', '.join(f'`{study}`' for study in studies)}."] if studies else [], []
         for profile in (*self.deciding, *filter(None, (self.hinting,))):
             read = [results for (_, name), results in self.results.items() if name == profile]
             wanted = {spec.digest for results in read for spec in results.specs}
