@@ -11,9 +11,9 @@ import pytest
 from synthetic import synthetic_record
 
 from fgl_core.study import tuning
+from fgl_core.study.outcome import Outcome
 from fgl_core.study.spec import RunSpec
 from fgl_core.study.store import write_record
-from fgl_core.study.sweep import Outcome
 
 
 def invented(monkeypatch: pytest.MonkeyPatch, status: Callable[[RunSpec], str] = lambda spec: "done") -> None:

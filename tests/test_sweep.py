@@ -14,13 +14,15 @@ from synthetic import synthetic_record
 
 from fgl_core.errors import InputError
 from fgl_core.methods import METHODS
+from fgl_core.study import processes
 from fgl_core.study import sweep as sweeping
 from fgl_core.study.catalogue import study_specs
 from fgl_core.study.costs import Costs, duration
+from fgl_core.study.outcome import Outcome, compute
 from fgl_core.study.results import collect
 from fgl_core.study.spec import RunSpec
-from fgl_core.study.store import Record, Store
-from fgl_core.study.sweep import _terminable, run_recorded, sweep
+from fgl_core.study.store import Record, Store, write_record
+from fgl_core.study.sweep import _terminable, sweep
 
 SMALL = {"dataset": "digits-knn", "clients": 2, "hidden": 8, "rounds": 1, "local_epochs": 1}
 
@@ -51,15 +53,15 @@ def test_two_workers_and_one_give_identical_records_and_failures_stop_no_other(t
     assert f"failed: {crowded.slug}" in bar.getvalue() and "5/5" in bar.getvalue()
 
 
-def test_the_reason_of_a_failure_says_where_without_the_machines_paths(tmp_path, monkeypatch):
+def test_the_reason_of_a_failure_says_where_without_the_machines_paths(monkeypatch):
     def broken(self, step):
         raise ZeroDivisionError("three\nlines\nlong")
 
     monkeypatch.setattr(METHODS["fedavg"], "loss", broken)
-    outcome = run_recorded(small(1)[0], tmp_path)
-    assert outcome.status == "failed" and "\n" not in outcome.reason
-    assert outcome.reason.startswith("ZeroDivisionError: three lines long (in fgl_core/federation.py:")
-    assert str(Path(sweeping.__file__).parents[2]) not in outcome.reason
+    reason = compute(small(1)[0])["reason"]
+    assert "\n" not in reason
+    assert reason.startswith("ZeroDivisionError: three lines long (in fgl_core/federation.py:")
+    assert str(Path(sweeping.__file__).parents[2]) not in reason
 
 
 def test_failed_and_stale_runs_are_tried_again_and_finished_ones_are_not(tmp_path, monkeypatch):
@@ -71,7 +73,7 @@ def test_failed_and_stale_runs_are_tried_again_and_finished_ones_are_not(tmp_pat
     for spec, change in zip(
         small(3), ({}, {"status": "failed", "reason": "x"}, {"revision": 99}), strict=True
     ):
-        sweeping.write_record(synthetic_record(spec) | change, run)
+        write_record(synthetic_record(spec) | change, run)
     missing = collect("small", "lite", {}, store).missing
     assert [spec.seed for spec in missing] == [1, 2]
     sweep(missing, run)
@@ -83,13 +85,13 @@ def test_failed_and_stale_runs_are_tried_again_and_finished_ones_are_not(tmp_pat
 def killed_by_seed_one(spec, folder, parent):
     if spec.seed == 1:
         os.kill(os.getpid(), signal.SIGKILL)
-    sweeping.write_record(synthetic_record(spec), folder)
-    return sweeping.Outcome(spec, "done", None, 1.0)
+    write_record(synthetic_record(spec), folder)
+    return Outcome(spec, "done", None, 1.0)
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")
 def test_a_worker_that_is_killed_costs_only_its_own_run(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweeping, "_work", killed_by_seed_one)
+    monkeypatch.setattr(processes, "_work", killed_by_seed_one)
     outcomes = sweep(small(4), tmp_path, jobs=2)
     assert {outcome.spec.seed: outcome.status for outcome in outcomes} == {
         0: "done",
@@ -101,7 +103,7 @@ def test_a_worker_that_is_killed_costs_only_its_own_run(tmp_path, monkeypatch):
 
 
 def test_nothing_is_computed_when_the_folder_cannot_be_written(tmp_path, monkeypatch):
-    monkeypatch.setattr(sweeping, "run_recorded", None)
+    monkeypatch.setattr(processes, "compute", None)
     (tmp_path / "data").write_text("in the way")
     with pytest.raises(InputError, match="cannot write to"):
         sweep(small(1), tmp_path / "data" / "runs")
@@ -111,7 +113,7 @@ def test_nothing_is_computed_when_data_cannot_be_had(tmp_path, monkeypatch):
     monkeypatch.setenv("FGL_HOME", str(tmp_path))
     monkeypatch.setenv("FGL_OFFLINE", "1")
     monkeypatch.delenv("FGL_DATA_MIRROR", raising=False)
-    monkeypatch.setattr(sweeping, "run_recorded", None)
+    monkeypatch.setattr(processes, "compute", None)
     with pytest.raises(InputError, match="cannot get cora"):
         sweep([*small(1), RunSpec.parse({"dataset": "cora"})], tmp_path / "runs")
 

@@ -11,7 +11,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fgl_core.errors import InputError
+from fgl_core.errors import InputError, unknown
 from fgl_core.study.catalogue import PROFILES, STUDIES, title
 from fgl_core.study.results import Results, collect, parse_only
 from fgl_core.study.spec import RunSpec, Spec
@@ -27,6 +27,7 @@ Only = Annotated[
 Untuned = Annotated[
     bool, Parameter(help="the values before tuning, also where there are tuned ones", negative=())
 ]
+ORDERS = {"cheapest": "the cheapest missing cell first", "table": "as the study's table lists them"}
 EXPORTS = (".csv", ".parquet")
 UNITS = {"h": 3600, "m": 60, "s": 1}
 
@@ -77,14 +78,21 @@ def run(
     untuned: Untuned = False,
     jobs: int | None = None,
     time_budget: str | None = None,
+    order: Annotated[str, Parameter(help="; ".join(f"{k}: {v}" for k, v in ORDERS.items()))] = "cheapest",
+    scheduler: str | None = None,
 ) -> int:
-    """Compute what a study lacks, the cheapest first; go on where it was stopped.
+    """Compute what a study lacks; go on where it was stopped.
 
     Args:
         name: the study, as ``fgl study list`` names it.
         jobs: runs computed at once; as many as there are cores if not given.
         time_budget: start no run that would end later, e.g. 90m or 1h30m.
+        scheduler: a Dask scheduler whose workers compute, e.g. tcp://10.0.0.1:8786.
     """
+    if order not in ORDERS:
+        raise unknown("order", order, ORDERS)
+    if jobs is not None and scheduler is not None:
+        raise InputError("--jobs is for this machine: leave it out, a scheduler has its own workers")
     jobs = workers(jobs)
     budget = None if time_budget is None else seconds(time_budget)
     store, part = Store(), parse_only(only or [])
@@ -105,6 +113,8 @@ def run(
             time_budget=budget,
             known=known,
             progress=sys.stderr,
+            order=order,
+            scheduler=scheduler,
         )
     except KeyboardInterrupt:
         print(_state(collect(name, profile, part, store, tuned=not untuned)))
