@@ -17,14 +17,28 @@ if TYPE_CHECKING:
     import torch
 
 
+#: The draws made before training begins. All others belong to ``training``: views, dropout, shuffling.
+SETUP = ("partition", "split", "init")
+
+
 @dataclass(frozen=True)
 class Streams:
-    """The streams of one seed: ``Streams(0).torch("dropout", "client-3", 17)``."""
+    """The streams of one seed: ``Streams(0).torch("dropout", "client-3", 17)``.
+
+    Attributes:
+        seed: root of the streams.
+        varied: purposes, of :data:`SETUP` and ``training``, whose streams have another root.
+        other: that root.
+    """
 
     seed: int
+    varied: tuple[str, ...] = ()
+    other: int = 0
 
     def _entropy(self, purpose: str, keys: tuple[str | int, ...]) -> int:
-        name = "/".join(str(part) for part in (self.seed, purpose, *keys))
+        group = purpose if purpose in SETUP else "training"
+        root = self.other if group in self.varied else self.seed
+        name = "/".join(str(part) for part in (root, purpose, *keys))
         return int.from_bytes(hashlib.sha256(name.encode()).digest()[:8], "little")
 
     def numpy(self, purpose: str, *keys: str | int) -> np.random.Generator:

@@ -17,7 +17,7 @@ from fgl_core.study.spec import TASKS, RunSpec
 if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
-TITLES = {("node", "heterogeneity"): "Node classification", ("graph",): "Graph classification"}
+TITLES = {("node", "heterogeneity", "noise"): "Node classification", ("graph",): "Graph classification"}
 CHOICES = {"dataset": NODE_DATASETS, "setting": SETTINGS}
 TRAINED = {task: kind for task, kind in TASKS.items() if issubclass(kind, RunSpec)}
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}

@@ -7,6 +7,7 @@ kind of figure.
 from fgl_core.plots.classes import class_bars, class_panels
 from fgl_core.plots.clusters import client_tree, cluster_numbers
 from fgl_core.plots.curves import accuracy_per_round, per_round
+from fgl_core.plots.deviations import deviation_dots
 from fgl_core.plots.dots import difference_dots
 from fgl_core.plots.drawings import graph_drawings
 from fgl_core.plots.heat import Heat, heat_maps
@@ -23,6 +24,7 @@ __all__ = [
     "class_panels",
     "client_tree",
     "cluster_numbers",
+    "deviation_dots",
     "difference_dots",
     "graph_drawings",
     "growth_lines",

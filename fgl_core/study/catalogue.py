@@ -34,6 +34,7 @@ STUDIES: dict[str, Callable[[str], list[Spec]]] = {
     "fgssl-ladder": fgssl.ladder,
     "fgssl-protocols": fgssl.protocols,
     "fgssl-partitions": fgssl.partitions,
+    "fgssl-noise": fgssl.noise,
     "fedcch-table1": fedcch.table1,
     "fedcch-fig3": fedcch.fig3,
     "fedcch-fig4": fedcch.fig4,
@@ -48,7 +49,8 @@ STUDIES: dict[str, Callable[[str], list[Spec]]] = {
 #: Studies that take tuned values. Fig. 1 trains in another way than trials do, partitions train for no
 #: result, and FedCCH's values are its paper's.
 TUNED_STUDIES = tuple(
-    f"fgssl-{name}" for name in ("table1", "table2", "table3", "fig3", "fig4", "which", "ladder", "protocols")
+    f"fgssl-{name}"
+    for name in ("table1", "table2", "table3", "fig3", "fig4", "which", "ladder", "protocols", "noise")
 )
 
 

@@ -13,7 +13,6 @@ from typing import TypeVar
 
 from torch import nn
 
-from fgl_core.streams import Streams
 from fgl_core.study.execute import one_thread
 from fgl_core.study.setup import Setup
 
@@ -79,7 +78,7 @@ def explain(setup: Setup) -> Explanation:
     """
     method = setup.spec.method
     with one_thread():
-        prepared = method.prepare(setup.clients, Streams(setup.spec.seed))
+        prepared = method.prepare(setup.clients, setup.spec.streams)
     travels = set(method.travels(setup.models[0]))
     model = [
         sum(tensor.nbytes for name, tensor in local.state_dict().items() if name in travels)

@@ -14,6 +14,7 @@ from fgl_core.study.spec import RunSpec
 
 TAUS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
 OMEGAS = (0.1, 1.0, 5.0, 10.0, 20.0)
+SOURCES = ("partition", "split", "init", "training")  # of chance
 VIEWS = ("none", "weak", "strong")
 # the optimiser of the authors' configurations: no momentum, a rate per dataset, on Citeseer with clipping
 RELEASED = {
@@ -123,6 +124,24 @@ def partitions(profile: str) -> list[RunSpec]:
     part = {"clients": (3, 5)} if profile == "smoke" else {"clients": (5, 7, 10, 20), "datasets": CITATION}
     scale = replace(SCALES[profile], rounds=1, **part)
     return grid(scale, ({"method": "fedavg", "partition": kind} for kind in ("louvain", "random")))
+
+
+def noise(profile: str) -> list[RunSpec]:
+    """Noise floor: how far chance alone moves a number, and which part of chance does."""
+    scale = _five(profile)
+    several = range(1, 1 + {"smoke": 2, "lite": 5}.get(profile, 10))
+    one = ({"task": "noise", "varies": source, "other": other} for source in SOURCES for other in several)
+    # FedAvg against FedAvg: the same clients and test nodes, other initial weights and training
+    again = ({"task": "noise", "varies": "run", "other": 1000 + seed} for seed in range(scale.seeds))
+    methods = ("fedavg", "fgssl")
+    return [
+        *grid(scale, ({"method": name} for name in methods)),
+        *grid(scale, ({"method": name, "seed": 0, **fields} for fields in one for name in methods)),
+        *grid(
+            replace(scale, seeds=1),
+            ({"method": "fedavg", "seed": seed, **fields} for seed, fields in enumerate(again)),
+        ),
+    ]
 
 
 def _fgssl(**parameters: Any) -> dict[str, Any]:

@@ -25,7 +25,6 @@ from fgl_core.partition import (
     split_nodes,
     subgraphs,
 )
-from fgl_core.streams import Streams
 from fgl_core.study.spec import GraphSpec, NodeSpec, RunSpec
 
 
@@ -59,7 +58,7 @@ class Setup:
             self.models,
             self.training,
             rounds=self.spec.rounds,
-            streams=Streams(self.spec.seed),
+            streams=self.spec.streams,
             everywhere=self.pooled and self.spec.method.evaluates_everywhere,
             on_trained=on_trained,
         )
@@ -81,7 +80,7 @@ def set_up(spec: RunSpec, dtype: torch.dtype = torch.float32) -> Setup:
 
 
 def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:
-    streams = Streams(spec.seed)
+    streams = spec.streams
     dataset = load_node_dataset(spec.dataset, features=spec.features, keep_unlabelled=spec.keep_unlabelled)
     # the split is drawn before and independently of the partition: every M shares its test nodes
     split = split_nodes(dataset.y, spec.split, streams.numpy("split"), quota=QUOTAS.get(spec.dataset))
@@ -128,7 +127,7 @@ def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:
 
 
 def _set_up_graphs(spec: GraphSpec, dtype: torch.dtype) -> Setup:
-    streams = Streams(spec.seed)
+    streams = spec.streams
     datasets = [load_graph_dataset(name, attributes=spec.attributes) for name in spec.datasets]
     holdings = hold_graphs(datasets, streams, spec.clients_per_dataset)
     clients = graph_clients(holdings, batch_size=spec.batch_size, dtype=dtype)

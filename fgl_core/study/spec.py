@@ -22,6 +22,7 @@ from fgl_core.datasets import NODE_DATASETS
 from fgl_core.datasets.groups import GRAPH_DATASETS, SETTINGS, setting_datasets
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS, Method
+from fgl_core.streams import Streams
 
 
 class Spec(BaseModel):
@@ -109,6 +110,11 @@ class RunSpec(Spec):
         """The method's."""
         return self.method.revision
 
+    @property
+    def streams(self) -> Streams:
+        """Where the run's random numbers come from."""
+        return Streams(self.seed)
+
 
 class NodeSpec(RunSpec):
     """One run of node classification over clients that hold subgraphs of one graph."""
@@ -178,6 +184,28 @@ class HeterogeneitySpec(NodeSpec):
     walks: int = Field(
         20_000, ge=100, le=10_000_000, description="anonymous walks drawn on each client's graph"
     )
+
+
+class NoiseSpec(NodeSpec):
+    """A run of node classification of which one source of chance has a seed of its own."""
+
+    task: Literal["noise"] = "noise"
+    varies: Literal["partition", "split", "init", "training", "run"] = Field(
+        "run", description="what is drawn from the other seed; run: the initial model and all of training"
+    )
+    other: int = Field(1, ge=0, le=2**31 - 1, description="that other seed")
+
+    @property
+    def streams(self) -> Streams:
+        """Where the run's random numbers come from: what varies has the other seed as its root."""
+        varied = ("init", "training") if self.varies == "run" else (self.varies,)
+        return Streams(self.seed, varied, self.other)
+
+    @property
+    def slug(self) -> str:
+        """Stem of the record's file name: readable, and unique by its last part."""
+        stem, _, last = super().slug.rpartition("-")
+        return f"{stem}-{self.varies}-{self.other}-{last}"
 
 
 class GraphSpec(RunSpec):
@@ -262,6 +290,7 @@ class StatisticsSpec(Spec):
 TASKS: dict[str, type[Spec]] = {
     "node": NodeSpec,
     "heterogeneity": HeterogeneitySpec,
+    "noise": NoiseSpec,
     "graph": GraphSpec,
     "statistics": StatisticsSpec,
 }
