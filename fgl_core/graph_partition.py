@@ -59,6 +59,10 @@ def hold_graphs(
             name = dataset.name if number == 1 else f"{dataset.name}#{number}"
             if len(graphs) < FEWEST:
                 most = dataset.num_graphs // FEWEST
+                if not most:
+                    raise InputError(
+                        f"the set {dataset.name} has {dataset.num_graphs} graphs, and a client needs {FEWEST}"
+                    )
                 raise InputError(
                     f"clients_per_dataset = {clients_per_dataset} leaves {name} with {len(graphs)} of"
                     f" {dataset.num_graphs} graphs, and a client needs {FEWEST}: take {most} at most, for"

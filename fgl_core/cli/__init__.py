@@ -37,6 +37,7 @@ for group, name, target, purpose in (
     (app, "render", "notebooks:render", "Run a notebook with other parameters, make a page of it."),
     (data, "list", "data:show", "Every dataset: where it is, how large, its licence."),
     (data, "fetch", "data:fetch", "Bring datasets into the cache, checked."),
+    (data, "add", "data:add", "Check own data, and give the name that runs take."),
     (data, "verify", "data:verify", "Check the cached files against the registry."),
     (study, "list", "study:show", "Every study and how much of it is recorded."),
     (study, "status", "study:status", "What a study has, and what it lacks and why."),

@@ -5,8 +5,9 @@ from __future__ import annotations
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from pathlib import Path
 
-from fgl_core.datasets import sources
+from fgl_core.datasets import own_data, sources
 
 
 def show() -> None:
@@ -30,6 +31,18 @@ def fetch(*names: str) -> None:
         rows = sources.fetch(names or None, progress)
     for row in rows:
         print(f"{row['name']}: {row['source']}" + (f", now in {row['folder']}" if row["folder"] else ""))
+
+
+def add(folder: Path, *others: Path) -> None:
+    """Check folders of your own data, say what they hold, and give the names that runs and notebooks take.
+
+    Args:
+        folder: with edges, features and labels (.csv or .npz), or a set of graphs in TU format.
+        others: more of them.
+    """
+    for each in (folder, *others):
+        data = own_data(each)
+        print(f"{data.name}: {data.summary}")
 
 
 def verify(*names: str) -> None:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 from cyclopts import Group, Parameter
 
-from fgl_core.datasets import NODE_DATASETS
+from fgl_core.datasets import NODE_DATASETS, own_data
 from fgl_core.datasets.groups import SETTINGS
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS
@@ -26,8 +27,8 @@ BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 def takes_flags(command: Callable[[RunSpec], int]) -> Callable[..., int]:
     """A command about one run, with a flag for each of the run's fields and each parameter of a method."""
 
-    def with_flags(**given: Any) -> int:
-        return command(RunSpec.parse(_spec_values(given)))
+    def with_flags(data: list[Path] | None = None, **given: Any) -> int:
+        return command(RunSpec.parse({**_spec_values(given), **_own(data or [], given)}))
 
     flags = _parameters()
     with_flags.__doc__ = command.__doc__
@@ -79,8 +80,30 @@ def _spec_values(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "method": {"name": name, **parameters}}
 
 
+def _own(folders: list[Path], given: Mapping[str, Any]) -> dict[str, str]:
+    """What ``--data`` sets: the dataset, or a setting of one client for each folder."""
+    for name in ("dataset", "setting"):
+        value = given.get(name)
+        if folders and value is not None:
+            raise InputError(f"--data stands in place of {flag(name)}: leave one of them out")
+        if value is not None and Path(value).is_dir() and value not in CHOICES[name]:
+            raise InputError(f"{flag(name)} takes a name, and {value} is a folder: write --data {value}")
+    found = [own_data(folder) for folder in folders]
+    for data in found:
+        task = "graph" if given.get("task", data.task) == "graph" else "node"
+        if data.task != task:
+            holds = "one graph" if data.task == "node" else "a set of graphs"
+            raise InputError(f"{data.folder} holds {holds}, which is not for --task {given['task']}")
+    if len(found) > 1 and any(data.task == "node" for data in found):
+        raise InputError(
+            "--data: nodes are classified in one graph, so give one folder; several sets of graphs go"
+        )
+    field = "dataset" if found and found[0].task == "node" else "setting"
+    return {field: ",".join(data.name for data in found)} if found else {}
+
+
 def _parameter(name: str, kind: Any, group: Group, help: str, default: str) -> inspect.Parameter:
-    about = Parameter(group=group, help=help, show_default=lambda _: default)
+    about = Parameter(group=group, help=help, show_default=lambda _: default, negative_iterable=())
     annotation = Annotated[kind | None, about]
     return inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=None, annotation=annotation)
 
@@ -93,6 +116,8 @@ def _parameters() -> dict[str, inspect.Parameter]:
     flags["task"] = _parameter(
         "task", str, of_every_run, ", ".join(TRAINED), "node, or graph when a setting is given"
     )
+    about = "own data in place of a dataset: a folder; for graph classification one for each client, or more"
+    flags["data"] = _parameter("data", list[Path], of_every_run, about, "none")
     for name, having in _fields().items():
         if name not in flags:
             group = Group(TITLES.get(tuple(having), f"Only with --task {' or '.join(having)}"), sort_key=1)

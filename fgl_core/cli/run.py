@@ -9,6 +9,7 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
 from fgl_core.cli.flags import flag, range_of, source_of, takes_flags
+from fgl_core.datasets.own import is_own, noted
 from fgl_core.errors import InputError
 from fgl_core.methods import METHODS
 from fgl_core.study.spec import GraphSpec, RunSpec
@@ -31,6 +32,8 @@ def run(spec: RunSpec) -> int:
     record = _train(spec)
     path = write_record(record, store.runs)
     print(_report(spec, record))
+    for name in filter(is_own, spec.datasets if isinstance(spec, GraphSpec) else [spec.dataset]):
+        print(f"data: {name}: {noted(name).summary}")
     print(f"record: {path}")
     return 0
 

@@ -18,6 +18,7 @@ from fgl_core.datasets.groups import (
     setting_datasets,
 )
 from fgl_core.datasets.node import NodeDataset, row_normalised
+from fgl_core.datasets.own import OwnData, is_own, load_own, own_data
 from fgl_core.datasets.registry import entry
 from fgl_core.errors import unknown
 
@@ -30,10 +31,12 @@ __all__ = [
     "SETTINGS",
     "GraphDataset",
     "NodeDataset",
+    "OwnData",
     "digits_graphs",
     "domain",
     "load_graph_dataset",
     "load_node_dataset",
+    "own_data",
     "setting_datasets",
 ]
 
@@ -47,19 +50,21 @@ def load_node_dataset(
     """Load a dataset for node classification; fetch and check its files first where needed.
 
     Args:
-        name: one of :data:`NODE_DATASETS`.
+        name: one of :data:`NODE_DATASETS`, or the name that :func:`own_data` gave.
         features: ``raw`` as published, ``row`` scaled so that every node's features sum to 1.
         keep_unlabelled: keep Citeseer's 15 nodes without features and label, as nodes of class 0.
 
     Raises:
         InputError: an unknown name, data that cannot be had, or a damaged file.
     """
-    if name not in NODE_DATASETS:
+    if name not in NODE_DATASETS and not is_own(name):
         raise unknown("dataset for node classification", name, NODE_DATASETS)
     if features not in ("raw", "row"):
         raise unknown("kind of features", features, ("raw", "row"))
     if name in EMBEDDED:
         dataset = EMBEDDED[name]()
+    elif is_own(name):
+        dataset = load_own(name, "node")
     else:
         from fgl_core.datasets.citation import load_citation
 

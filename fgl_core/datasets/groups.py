@@ -10,6 +10,7 @@ from dataclasses import replace
 import numpy as np
 
 from fgl_core.datasets.embedded import GraphDataset, digits_graphs
+from fgl_core.datasets.own import bare_name, is_own, load_own
 from fgl_core.datasets.registry import entry
 from fgl_core.errors import InputError, unknown
 
@@ -46,10 +47,10 @@ def setting_datasets(setting: str) -> tuple[str, ...]:
         return SETTINGS[setting]
     names = tuple(name.strip() for name in setting.split(","))
     for name in names:
-        if name not in GRAPH_DATASETS:
+        if name not in GRAPH_DATASETS and not is_own(name):
             allowed = GRAPH_DATASETS if len(names) > 1 else (*SETTINGS, *GRAPH_DATASETS)
             raise unknown("dataset" if len(names) > 1 else "setting or dataset", name, allowed)
-    if len(set(names)) < len(names):
+    if len(set(map(bare_name, names))) < len(names):  # clients, and their draws, are called after their sets
         raise InputError(
             f"setting {setting!r} names a dataset twice: name it once, and set clients_per_dataset instead"
         )
@@ -79,13 +80,16 @@ def load_graph_dataset(name: str, *, attributes: bool = False) -> GraphDataset:
     """Load a set of graphs; fetch and check its files first where needed.
 
     Args:
-        name: one of :data:`GRAPH_DATASETS`; ``digits-01`` to ``digits-89`` hold two digits' images each.
+        name: one of :data:`GRAPH_DATASETS`, or the name that :func:`~fgl_core.datasets.own.own_data` gave;
+            ``digits-01`` to ``digits-89`` hold two digits' images each.
         attributes: add the node attributes of sets that have them beside node labels (BZR, COX2, DHFR, AIDS,
             ENZYMES).
 
     Raises:
         InputError: an unknown name, data that cannot be had, or a damaged file.
     """
+    if is_own(name):
+        return load_own(name, "graph", attributes=attributes)
     if name not in GRAPH_DATASETS:
         raise unknown("dataset for graph classification", name, GRAPH_DATASETS)
     if name == "digits-graphs":

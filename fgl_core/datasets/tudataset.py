@@ -41,7 +41,7 @@ def load_tudataset(entry: Entry, *, attributes: bool = False) -> GraphDataset:
         _write(parsed, arrays | {"archive": np.array(_sha256(archive)), "format": np.array(PARSED_FORMAT)})
     return GraphDataset(
         name=entry.name,
-        x=_features(arrays, attributes),
+        x=node_features(arrays, attributes),
         edges=arrays["edges"].astype(np.int64),
         offsets=arrays["offsets"],
         y=arrays["y"],
@@ -49,7 +49,12 @@ def load_tudataset(entry: Entry, *, attributes: bool = False) -> GraphDataset:
     )
 
 
-def _features(arrays: Arrays, attributes: bool) -> sp.csr_array:
+def node_features(arrays: Arrays, attributes: bool) -> sp.csr_array:
+    """The features of all nodes, as :func:`load_tudataset` says, float32 ``[n, f]``.
+
+    Args:
+        arrays: ``edges`` and ``offsets``, and of ``labels`` and ``attributes`` what there is.
+    """
     parts = []
     if "labels" in arrays:
         parts = [_one_hot(labels - labels.min()) for labels in arrays["labels"].T]

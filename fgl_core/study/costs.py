@@ -6,6 +6,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from fgl_core.datasets.groups import registry_name
+from fgl_core.datasets.own import is_own
 from fgl_core.study.spec import GraphSpec, RunSpec, Spec
 from fgl_core.study.store import Record
 
@@ -73,9 +74,9 @@ class Costs:
 
 
 def datasets_of(spec: Spec) -> tuple[str, ...]:
-    """The datasets that a run opens, as the registry names them."""
+    """The datasets that a run opens, as the registry names them, without own data, which it does not know."""
     names = spec.datasets if isinstance(spec, GraphSpec) else (spec.dataset,)
-    return tuple(dict.fromkeys(registry_name(name) for name in names))
+    return tuple(dict.fromkeys(registry_name(name) for name in names if not is_own(name)))
 
 
 def duration(seconds: float) -> str:

@@ -20,6 +20,7 @@ from pydantic import (
 
 from fgl_core.datasets import NODE_DATASETS
 from fgl_core.datasets.groups import GRAPH_DATASETS, SETTINGS, setting_datasets
+from fgl_core.datasets.own import is_own
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS, Method
 from fgl_core.streams import Streams
@@ -145,7 +146,7 @@ class NodeSpec(RunSpec):
     @field_validator("dataset")
     @classmethod
     def _known_dataset(cls, name: str) -> str:
-        if name not in NODE_DATASETS:
+        if name not in NODE_DATASETS and not is_own(name):
             raise unknown("dataset", name, NODE_DATASETS)
         return name
 
