@@ -1,7 +1,8 @@
 """Two rounds of every method against stored numbers: a change of numbers needs a new revision.
 
 When a method's numbers change on purpose, bump its ``revision`` and run ``python tests/test_golden.py``; it
-writes ``tests/golden.json`` anew. Records of the old revision are then stale.
+writes ``tests/golden.json`` anew. Records of the old revision are then stale. A method of revision 0 is a
+draft, and has no stored numbers yet.
 """
 
 from __future__ import annotations
@@ -21,7 +22,12 @@ SETTINGS = {
     "node": {"dataset": "digits-knn", "clients": 3, "hidden": 16, "rounds": 2, "local_epochs": 2},
     "graph": {"setting": "digits-01,digits-23", "hidden": 16, "rounds": 2},
 }
-CASES = [(name, task) for name, method in METHODS.items() for task in method.tasks if task in SETTINGS]
+CASES = [
+    (name, task)
+    for name, method in METHODS.items()
+    for task in method.tasks
+    if task in SETTINGS and method.revision  # a draft's numbers may move
+]
 
 
 def measured(name: str, task: str) -> dict:
@@ -39,7 +45,8 @@ def measured(name: str, task: str) -> dict:
 
 @pytest.mark.parametrize(("name", "task"), CASES)
 def test_numbers_move_only_with_the_revision(name, task):
-    stored = json.loads(GOLDEN.read_text())[f"{name}, {task}"]
+    stored = json.loads(GOLDEN.read_text()).get(f"{name}, {task}")
+    assert stored, f"{name} has no stored numbers: run `python tests/test_golden.py`"
     now = measured(name, task)
     assert now["revision"] == stored["revision"], "run `python tests/test_golden.py` after bumping a revision"
     assert now["bytes_up"] == stored["bytes_up"]

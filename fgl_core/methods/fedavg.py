@@ -32,7 +32,8 @@ class FedAvg(BaseModel):
     Class attributes:
         title: the name in tables.
         paper: key in ``book/references.bib``.
-        revision: bumped when the method's numbers change; records of an older revision are stale.
+        revision: bumped when the method's numbers change; records of an older revision are stale. 0: a draft,
+            whose numbers are not stored for tests.
         tasks: what it can learn: ``node`` classification over subgraphs, ``graph`` classification over sets.
         backbone: the node model it always uses; None leaves the choice to the run.
         norm: the normalisation its graph models carry by default.
