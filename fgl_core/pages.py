@@ -8,6 +8,8 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from fgl_core.study.decisions import PARTS, decisions
+
 #: Nodes and edges as FGSSL's section 4.1 counts them.
 PAPER_COUNTS = {"cora": (2708, 5429), "citeseer": (3312, 4732), "pubmed": (19717, 44338)}
 BADGES = {"stated": "success", "inferred": "info", "decided": "warning"}
@@ -33,6 +35,7 @@ def write_tables(folder: Path, notebooks: Iterable[Path], root: Path) -> None:
         "paper_counts": paper_counts(),
         "methods": method_tables(),
         "notebooks": notebook_tables(notebooks, root),
+        **{f"decisions-{part}": decision_table(part) for part in PARTS},
     }.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")
 
@@ -92,6 +95,19 @@ def method_tables() -> str:
         body = "\n\n".join(lines)
         sections.append(f":::{{dropdown}} {method.title}: `--method {name}`\n{body}\n:::")
     return "\n\n".join(sections) + "\n"
+
+
+def decision_table(part: str) -> str:
+    """What a paper leaves open in one part of the list, and what we decided."""
+    rows = []
+    for id, decision in decisions().items():
+        if decision.part == part:
+            named = {option: " (default)" * (option == decision.default) for option in decision.options}
+            options = " or ".join(f"`{id}={option}`{note}" for option, note in named.items())
+            mark = f"{{bdg-{BADGES[decision.mark]}}}`{decision.mark}`"
+            why = f"{mark}; {decision.evidence}" if decision.evidence else mark
+            rows.append([decision.question, decision.answer + f"; {options}" * bool(options), why])
+    return _table(["open point", "what we do", "how sure"], rows) + "\n"
 
 
 def notebook_tables(notebooks: Iterable[Path], root: Path) -> str:

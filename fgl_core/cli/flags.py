@@ -13,6 +13,7 @@ from fgl_core.datasets import NODE_DATASETS, own_data
 from fgl_core.datasets.groups import SETTINGS
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS
+from fgl_core.study.decisions import decided
 from fgl_core.study.spec import TASKS, RunSpec
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 def takes_flags(command: Callable[[RunSpec], int]) -> Callable[..., int]:
     """A command about one run, with a flag for each of the run's fields and each parameter of a method."""
 
-    def with_flags(data: list[Path] | None = None, **given: Any) -> int:
+    def with_flags(data: list[Path] | None = None, decide: list[str] | None = None, **given: Any) -> int:
+        given = _with_decisions(given, decide or [])
         return command(RunSpec.parse({**_spec_values(given), **_own(data or [], given)}))
 
     flags = _parameters()
@@ -80,6 +82,15 @@ def _spec_values(given: Mapping[str, Any]) -> dict[str, Any]:
     return {**fields, "method": {"name": name, **parameters}}
 
 
+def _with_decisions(given: Mapping[str, Any], choices: list[str]) -> dict[str, Any]:
+    """The flags that were given, and those that ``--decide`` stands for."""
+    chosen = decided(choices)
+    for name in chosen:
+        if given.get(name) is not None:
+            raise InputError(f"{flag(name)} is set by --decide too: leave one of them out")
+    return {**given, **chosen}
+
+
 def _own(folders: list[Path], given: Mapping[str, Any]) -> dict[str, str]:
     """What ``--data`` sets: the dataset, or a setting of one client for each folder."""
     for name in ("dataset", "setting"):
@@ -118,6 +129,8 @@ def _parameters() -> dict[str, inspect.Parameter]:
     )
     about = "own data in place of a dataset: a folder; for graph classification one for each client, or more"
     flags["data"] = _parameter("data", list[Path], of_every_run, about, "none")
+    about = "what a paper leaves open, decided in another way: ID=OPTION; `fgl decisions` lists all"
+    flags["decide"] = _parameter("decide", list[str], of_every_run, about, "none")
     for name, having in _fields().items():
         if name not in flags:
             group = Group(TITLES.get(tuple(having), f"Only with --task {' or '.join(having)}"), sort_key=1)

@@ -12,6 +12,7 @@ from fgl_core.cli.flags import flag, range_of, source_of, takes_flags
 from fgl_core.datasets.own import is_own, noted
 from fgl_core.errors import InputError
 from fgl_core.methods import METHODS
+from fgl_core.study.decisions import decisions
 from fgl_core.study.spec import GraphSpec, RunSpec
 from fgl_core.study.store import Store, check_writable, write_record
 from fgl_core.study.sweep import datasets_of
@@ -56,6 +57,16 @@ def methods() -> None:
                 + "  ".join(text.ljust(width) for text, width in zip(row, widths, strict=True)).rstrip()
             )
         print()
+
+
+def list_decisions() -> None:
+    """What the papers leave open and can be decided in another way: options, the default first."""
+    for id, decision in decisions().items():
+        if decision.options:
+            others = [option for option in decision.options if option != decision.default]
+            default = [f"{decision.default} (default)"] if decision.default else []
+            print(f"{id}: {decision.question}")
+            print(f"  {', '.join([*default, *others])}")
 
 
 def bring_data(spec: RunSpec) -> None:

@@ -35,6 +35,7 @@ STUDIES: dict[str, Callable[[str], list[Spec]]] = {
     "fgssl-protocols": fgssl.protocols,
     "fgssl-partitions": fgssl.partitions,
     "fgssl-noise": fgssl.noise,
+    "fgssl-decisions": fgssl.decisions,
     "fedcch-table1": fedcch.table1,
     "fedcch-fig3": fedcch.fig3,
     "fedcch-fig4": fedcch.fig4,
@@ -43,14 +44,15 @@ STUDIES: dict[str, Callable[[str], list[Spec]]] = {
     "fedcch-hash": fedcch.hash_and_clusters,
     "fedcch-datasets": fedcch.datasets,
     "fedcch-fig1": fedcch.fig1,
+    "fedcch-decisions": fedcch.decisions,
 }
 
 
 #: Studies that take tuned values. Fig. 1 trains in another way than trials do, partitions train for no
 #: result, and FedCCH's values are its paper's.
-TUNED_STUDIES = tuple(
-    f"fgssl-{name}"
-    for name in ("table1", "table2", "table3", "fig3", "fig4", "which", "ladder", "protocols", "noise")
+TUNED_STUDIES = (
+    *(f"fgssl-{name}" for name in ("table1", "table2", "table3", "fig3", "fig4")),
+    *(f"fgssl-{name}" for name in ("which", "ladder", "protocols", "noise", "decisions")),
 )
 
 

@@ -12,8 +12,9 @@ from typing import Any
 
 from fgl_core.datasets.groups import SETTINGS, setting_datasets
 from fgl_core.methods.gcfl import THRESHOLDS
+from fgl_core.study.decisions import alternatives
 from fgl_core.study.grid import distinct
-from fgl_core.study.spec import RunSpec, Spec
+from fgl_core.study.spec import GraphSpec, RunSpec, Spec
 
 
 @dataclass(frozen=True)
@@ -150,6 +151,15 @@ def hash_and_clusters(profile: str) -> list[RunSpec]:
         )
         specs += grid(replace(scale, settings=(setting,)), (variant | width for variant in variants))
     return specs
+
+
+def decisions(profile: str) -> list[RunSpec]:
+    """FedCCH's decisions: what each of our choices changes, taken in another way; FedCCH and FedAvg."""
+    scale = SCALES[profile]
+    variants = (
+        fields for method in ("fedavg", "fedcch") for fields in alternatives(method, GraphSpec).values()
+    )
+    return grid(replace(scale, settings=scale.settings[:1]), variants)
 
 
 def _fedcch(**parameters: Any) -> dict[str, Any]:

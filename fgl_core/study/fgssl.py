@@ -8,9 +8,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from fgl_core.study.decisions import alternatives
 from fgl_core.study.grid import CITATION, SCALES, Scale, grid
 from fgl_core.study.spaces import SPACES
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import NodeSpec, RunSpec
 
 TAUS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
 OMEGAS = (0.1, 1.0, 5.0, 10.0, 20.0)
@@ -142,6 +143,18 @@ def noise(profile: str) -> list[RunSpec]:
             ({"method": "fedavg", "seed": seed, **fields} for seed, fields in enumerate(again)),
         ),
     ]
+
+
+def decisions(profile: str) -> list[RunSpec]:
+    """Decisions: what each of our choices changes, taken in another way; FGSSL and FedAvg."""
+    scale = _five(profile)
+    variants = [
+        fields
+        for method in ("fedavg", "fgssl")
+        for fields in alternatives(method, NodeSpec).values()
+        if "keep_unlabelled" not in fields  # only Citeseer has nodes without a label
+    ]
+    return grid(replace(scale, datasets=scale.datasets[:1]), variants)
 
 
 def _fgssl(**parameters: Any) -> dict[str, Any]:
