@@ -35,10 +35,16 @@ def chromium() -> str | None:
 
 
 class Browser:
-    """One tab. ``requested`` lists every address that pages have asked for since it was opened."""
+    """One tab.
+
+    Attributes:
+        requested: every address that pages have asked for since it was opened.
+        errors: what their scripts did not catch.
+    """
 
     def __init__(self, profile: Path) -> None:
         self.requested: list[str] = []
+        self.errors: list[str] = []
         self.process = subprocess.Popen(
             [str(chromium()), *FLAGS, f"--user-data-dir={profile}", "about:blank"],
             stdout=subprocess.DEVNULL,
@@ -49,6 +55,7 @@ class Browser:
             self._socket = websocket.create_connection(self._address(profile), timeout=SECONDS)
             self.call("Page.enable")
             self.call("Network.enable")
+            self.call("Runtime.enable")
         except BaseException:
             self.close()
             raise
@@ -69,6 +76,9 @@ class Browser:
         message = json.loads(self._socket.recv())
         if message.get("method") == "Network.requestWillBeSent":
             self.requested.append(message["params"]["request"]["url"])
+        if message.get("method") == "Runtime.exceptionThrown":
+            details = message["params"]["exceptionDetails"]
+            self.errors.append(details.get("exception", {}).get("description") or details["text"])
         return message
 
     def call(self, method: str, **parameters: Any) -> dict[str, Any]:
@@ -94,6 +104,12 @@ class Browser:
         if "exceptionDetails" in answer:
             raise RuntimeError(answer["exceptionDetails"])
         return answer["result"].get("value")
+
+    def press(self, key: str) -> None:
+        """Press and release ``Tab`` or ``Enter``."""
+        code, text = {"Tab": (9, {}), "Enter": (13, {"text": "\r"})}[key]
+        self.call("Input.dispatchKeyEvent", type="keyDown", key=key, windowsVirtualKeyCode=code, **text)
+        self.call("Input.dispatchKeyEvent", type="keyUp", key=key, windowsVirtualKeyCode=code)
 
     def close(self) -> None:
         """End the browser."""

@@ -1,10 +1,14 @@
-"""The built book, mostly in a browser without a network: maths is set, nothing is asked for elsewhere."""
+"""The built book, mostly in a browser without a network: it can be read by everybody and asks nobody.
+
+One visit to each page answers all that is asked of every page.
+"""
 
 from __future__ import annotations
 
 import json
 import time
 from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
@@ -14,11 +18,33 @@ HTML = Path(__file__).parents[1] / "_build" / "html"
 PAGES = sorted(
     page.relative_to(HTML).as_posix() for page in HTML.rglob("*.html") if "_static" not in page.parts
 )
+AXE = Path(__file__).parent / "axe"
+HEADINGS = {"heading-order", "empty-heading", "page-has-heading-one"}  # of moderate impact, says axe
 
 pytestmark = pytest.mark.skipif(not PAGES, reason="no built book: run `make book` first")
 in_browser = pytest.mark.skipif(
     chromium() is None, reason="no Chromium: install it to test the book in a browser"
 )
+
+
+@dataclass(frozen=True)
+class Visit:
+    """What was seen on a page.
+
+    Attributes:
+        elsewhere: addresses that are no files.
+        errors: of scripts, the theme's own aside.
+        maths: what MathJax could not read, and how many equations it has not set.
+        width: pixels that the page takes on a screen of 420.
+        barriers: findings of axe, each with its rule and where, in the light and in the dark.
+    """
+
+    page: str
+    elsewhere: list[str]
+    errors: list[str]
+    maths: list[str]
+    width: int
+    barriers: list[str]
 
 
 @pytest.fixture(scope="module")
@@ -28,9 +54,84 @@ def browser(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Browser]:
     browser.close()
 
 
+@pytest.fixture(scope="module")
+def visits(browser: Browser) -> list[Visit]:
+    """Every page but those that send the reader on at once."""
+    staying = [
+        page for page in PAGES if 'http-equiv="Refresh"' not in (HTML / page).read_text(encoding="utf-8")
+    ]
+    yours = [visit(browser, page) for page in staying]
+    browser.call("Emulation.clearDeviceMetricsOverride")
+    return yours
+
+
+def visit(browser: Browser, page: str) -> Visit:
+    screen = {"height": 900, "deviceScaleFactor": 1, "mobile": False}
+    browser.call("Emulation.setDeviceMetricsOverride", width=420, **screen)
+    browser.requested.clear()
+    browser.errors.clear()
+    browser.open((HTML / page).as_uri())
+    maths = browser.value(
+        "[...document.querySelectorAll('mjx-merror')].map(e => e.textContent).concat("
+        "[...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container'))"
+        ".map(e => `not set: ${e.textContent}`))"
+    )
+    width = browser.value("document.documentElement.scrollWidth")
+    browser.call("Emulation.setDeviceMetricsOverride", width=1280, **screen)
+    elsewhere = [url for url in browser.requested if not url.startswith(("file:", "data:", "blob:"))]
+    errors = [error for error in browser.errors if "THEBE_JS_URL" not in error]  # the theme declares it twice
+    return Visit(page, elsewhere, errors, maths, width, barriers(browser))
+
+
+def barriers(browser: Browser) -> list[str]:
+    """What axe finds serious or critical, and headings out of order."""
+    browser.value((AXE / "axe.min.js").read_text(encoding="utf-8") + (AXE / "look.js").read_text())
+    found = []
+    for theme in ("light", "dark"):
+        found += [
+            f"{rule} ({impact}, {theme}): {where}"
+            for rule, impact, where in browser.value(f"look('{theme}')")
+            if impact in ("serious", "critical") or rule in HEADINGS
+        ]
+    return found
+
+
 @pytest.mark.browser
 @in_browser
-def test_the_method_page_sets_its_equations(browser: Browser) -> None:
+class TestEveryPage:
+    def test_asks_for_nothing_elsewhere(self, visits: list[Visit]) -> None:
+        assert {visit.page: visit.elsewhere for visit in visits if visit.elsewhere} == {}
+
+    def test_sets_its_equations(self, visits: list[Visit]) -> None:
+        assert {visit.page: visit.maths for visit in visits if visit.maths} == {}
+
+    def test_does_not_overflow_a_phone(self, visits: list[Visit]) -> None:
+        assert {visit.page: visit.width for visit in visits if visit.width > 420} == {}
+
+    def test_raises_no_error(self, visits: list[Visit]) -> None:
+        assert {visit.page: visit.errors for visit in visits if visit.errors} == {}
+
+    def test_has_no_barrier(self, visits: list[Visit]) -> None:
+        assert {visit.page: visit.barriers for visit in visits if visit.barriers} == {}
+
+
+@pytest.mark.browser
+@in_browser
+def test_axe_sees_a_barrier_where_there_is_one(browser: Browser, tmp_path: Path) -> None:
+    page = tmp_path / "page.html"
+    page.write_text(
+        "<!doctype html><html lang='en'><title>x</title><style>[data-theme=dark] p {color: #888}</style>"
+        "<main><h1>x</h1><h3>y</h3><p style='background: #999'>on grey</p><img src='data:,'></main></html>"
+    )
+    browser.open(page.as_uri())
+    found = [text.partition(":")[0] for text in barriers(browser)]
+    assert found == ["heading-order (moderate, light)", "image-alt (critical, light)",
+                     "color-contrast (serious, dark)"]  # fmt: skip
+
+
+@pytest.mark.browser
+@in_browser
+def test_the_method_page_sets_its_equations_in_its_own_letters(browser: Browser) -> None:
     browser.open((HTML / "book" / "fgssl" / "method.html").as_uri())
     assert browser.value("document.querySelectorAll('mjx-container[display=true]').length") >= 13
     # the glyphs come from MathJax's own fonts, which must have been found beside the page
@@ -40,25 +141,21 @@ def test_the_method_page_sets_its_equations(browser: Browser) -> None:
 
 @pytest.mark.browser
 @in_browser
-def test_no_page_leaves_maths_unset_asks_elsewhere_or_overflows_a_phone(browser: Browser) -> None:
-    browser.call(
-        "Emulation.setDeviceMetricsOverride", width=420, height=900, deviceScaleFactor=1, mobile=False
-    )
-    problems = []
-    for page in PAGES:
-        if 'http-equiv="Refresh"' in (HTML / page).read_text(encoding="utf-8"):
-            continue  # it sends the reader on at once, in the middle of what is asked here
-        browser.requested.clear()
-        browser.open((HTML / page).as_uri())
-        elsewhere = [url for url in browser.requested if not url.startswith(("file:", "data:", "blob:"))]
-        wrong = browser.value("[...document.querySelectorAll('mjx-merror')].map(e => e.textContent)")
-        unset = browser.value(
-            "[...document.querySelectorAll('.math')].filter(e => !e.querySelector('mjx-container')).length"
-        )
-        width = browser.value("document.documentElement.scrollWidth")
-        if elsewhere or wrong or unset or width > 420:
-            problems.append((page, elsewhere, wrong, f"{unset} unset", f"{width} px wide"))
-    assert problems == []
+def test_a_keyboard_reaches_the_text_at_once_and_a_table_after_it(browser: Browser) -> None:
+    browser.open((HTML / "notebooks" / "claims.html").as_uri())
+    browser.press("Tab")
+    assert browser.value("document.activeElement.textContent.trim()") == "Skip to main content"
+    browser.press("Enter")
+    stops = 0
+    while not browser.value("document.activeElement.matches('.bd-article th button.sort')"):
+        browser.press("Tab")
+        stops += 1
+        assert browser.value("document.activeElement.closest('main') !== null"), "the focus left the text"
+        assert stops < 40, "no table was reached"
+    browser.press("Enter")
+    assert browser.value("document.activeElement.closest('th').ariaSort") == "ascending"
+    outline = browser.value("getComputedStyle(document.activeElement).outlineStyle")
+    assert outline != "none", "nobody sees where the focus is"
 
 
 @pytest.mark.browser
@@ -72,13 +169,43 @@ def test_searching_works_from_a_file(browser: Browser) -> None:
     assert found > 0
 
 
+def cells(page: str) -> list[dict]:
+    """The cells of the executed notebook behind a page; none behind one of prose."""
+    source = HTML / "_sources" / Path(page).with_suffix(".ipynb")
+    return json.loads(source.read_text(encoding="utf-8"))["cells"] if source.is_file() else []
+
+
 def test_every_figure_of_a_notebook_is_in_its_page() -> None:
     """A figure cell without output builds without a warning."""
     for page in PAGES:
-        source = HTML / "_sources" / Path(page).with_suffix(".ipynb")
-        if not source.is_file():
-            continue
-        cells = json.loads(source.read_text(encoding="utf-8"))["cells"]
-        names = [cell["metadata"].get("mystnb", {}).get("figure", {}).get("name") for cell in cells]
+        names = [cell["metadata"].get("mystnb", {}).get("figure", {}).get("name") for cell in cells(page)]
         html = (HTML / page).read_text(encoding="utf-8")
         assert [name for name in names if name and f'id="{name}"' not in html] == [], page
+
+
+def test_every_picture_of_a_notebook_is_a_figure() -> None:
+    """With a name, a caption and a text for those who do not see it, that is."""
+    for page in PAGES:
+        for cell in cells(page):
+            data = [form for output in cell.get("outputs", []) for form in output.get("data", {})]
+            if any(form.startswith("image/") for form in data):
+                about = cell["metadata"].get("mystnb", {})
+                assert about.get("figure", {}).get("caption"), f"{page}: {cell['source']}"
+                assert about.get("image", {}).get("alt"), f"{page}: {cell['source']}"
+
+
+def test_every_page_with_results_says_how_it_was_made() -> None:
+    for page in PAGES:
+        html = (HTML / page).read_text(encoding="utf-8")
+        if not cells(page) or not ("<figure" in html or "<table" in html):
+            continue
+        path = Path(page).with_suffix(".ipynb").as_posix()
+        line = [cell for cell in cells(page) if f"`fgl render {path}`" in "".join(cell["source"])]
+        assert len(line) == 1, page
+        stamped = any("Study `" in "".join(output.get("data", {}).get("text/markdown", ""))
+                      for cell in cells(page) for output in cell.get("outputs", []))  # fmt: skip
+        assert not stamped or "`fgl study run " in "".join(line[0]["source"]), page
+
+
+def test_the_book_is_small() -> None:
+    assert sum(file.stat().st_size for file in HTML.rglob("*") if file.is_file()) < 40e6

@@ -3,9 +3,10 @@ document.addEventListener("DOMContentLoaded", () => {
   const each = (selector, mend) => document.querySelectorAll(selector).forEach(mend);
   // the button reads "Search Ctrl+K", its name says "Search"
   each(".search-button-field", (button) => button.removeAttribute("aria-label"));
-  // its icons have titles, which count as text that the button's name leaves out
-  each(".theme-switch-button [title]", (icon) => icon.removeAttribute("title"));
-  each(".theme-switch-button title", (title) => title.remove());
+  // the titles of this one's icons count as its text: one of them at a time
+  each(".theme-switch-button", (button) => {
+    button.setAttribute("aria-label", "Color mode: Light, Dark, System Settings");
+  });
   // a list of references without items
   each(".citation-list > .citation", (citation) => citation.setAttribute("role", "listitem"));
   // the book's title outside of every landmark
