@@ -34,6 +34,7 @@ for group, name, target, purpose in (
     (app, "tune", "tune:tune", "Search for good values, for every method, with the same effort."),
     (app, "explain", "explain:explain", "What a run would send: each tensor, its size, whether it travels."),
     (app, "methods", "run:methods", "Every method with its parameters."),
+    (app, "new-method", "new_method:new_method", "The files of a method of your own, to be changed."),
     (app, "decisions", "run:list_decisions", "What the papers leave open: the options of --decide."),
     (app, "render", "notebooks:render", "Run a notebook with other parameters, make a page of it."),
     (data, "list", "data:show", "Every dataset: where it is, how large, its licence."),
