@@ -21,9 +21,10 @@ book: $(INSTALLED) ## Execute the notebooks, build the book, print where index.h
 test: lint ## Run every test, the notebooks included
 	FGL_PROFILE=smoke $(BIN)/python -m pytest -n 2 --dist loadfile --nbval-lax --nbval-current-env
 
-lint: $(INSTALLED) ## Check style and format
+lint: $(INSTALLED) ## Check style, format and spelling
 	$(BIN)/ruff check
 	$(BIN)/ruff format --check
+	$(BIN)/codespell
 
 lab: $(INSTALLED) ## Open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks

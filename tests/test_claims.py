@@ -143,7 +143,7 @@ WRONG = [
     ('page = "notebooks/fgssl/table9.ipynb"', "there is no page notebooks/fgssl/table9.ipynb"),
     ('places = ["corra"]', "unknown dataset or setting of fgssl-table1 'corra': did you mean 'cora'"),
     ("claimed = { CHEM = 1.0 }", "unknown dataset or setting of fgssl-table1 'CHEM'"),
-    ('measure = "acuracy"', "unknown measure 'acuracy'"),
+    ('measure = "acuracy"', "unknown measure 'acuracy'"),  # codespell:ignore
     ('kind = "better"', "kind: input should be 'superiority', 'equivalence', 'cheaper' or 'no dearer'"),
     ('verdict = "reproduced"', "verdict: extra inputs are not permitted"),
     ('pairs = [["FGSSL"]]', "name two rows in each"),

@@ -73,7 +73,7 @@ def complaint(capsys, *arguments):
         (["study", "run", "fgssl-table1", "--only", "cora"], ["--only cora", "field=value"]),
         (["study", "run", "fgssl-table1", "--only", "dataset=corra"], ["dataset=corra", "it has: citeseer"]),
         (["study", "status", "fgssl-which", "--only", "clip=9"], ["clip=9", "it has: 0.01, None"]),
-        (["study", "run", "fgssl-table1", "--only", "datset=cora"], ["unknown field 'datset'", "'dataset'"]),
+        (["study", "run", "fgssl-table1", "--only", "datase=cora"], ["unknown field 'datase'", "'dataset'"]),
         (["study", "run", "fgssl-table1", "--jobs", "0"], ["--jobs 0", "at least 1"]),
         (["study", "run", "fgssl-table1", "--time-budget", "90"], ["--time-budget 90", "90m"]),
         (["study", "run", "fgssl-table1", "--only", "dataset=cora"], ["cannot get cora"]),
@@ -241,6 +241,6 @@ def test_render_refuses_parameters_before_anything_runs(capsys, tmp_path):
     }
     cell["source"] = "clients: int = 5  # how many"
     notebook.write_text(json.dumps({"cells": [cell], "metadata": {}, "nbformat": 4, "nbformat_minor": 5}))
-    assert "'clients'" in complaint(capsys, "render", str(notebook), "-p", "clinets", "5")
+    assert "'clients'" in complaint(capsys, "render", str(notebook), "-p", "clinets", "5")  # codespell:ignore
     for value in ("many", "[5, 10]", "-0.5"):
         assert f"'{value}'" in complaint(capsys, "render", str(notebook), "-p", "clients", value)

@@ -254,7 +254,7 @@ def test_seeds_and_shared_runs_of_the_catalogue():
     [
         ({"dataset": ["corra"]}, "no run of four-methods, profile lite, has dataset=corra; it has:"),
         ({"clients": [6]}, "clients=6; it has: 5, 7, 10"),
-        ({"datset": ["cora"]}, "unknown field 'datset': did you mean 'dataset'?"),
+        ({"datset": ["cora"]}, "unknown field 'datset': did you mean 'dataset'?"),  # codespell:ignore
     ],
 )
 def test_wrong_parts_of_a_study(only, message):
