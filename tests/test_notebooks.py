@@ -59,7 +59,7 @@ def test_table1_computes_the_smoke_runs_that_are_missing(home, tmp_path, monkeyp
     assert "80.5 ± 0.7" in text and "85.5 ± 0.7" in text  # FedAvg and FGSSL, means of two known seeds
     assert "+5.0 [-7.7, +17.7]" in text  # 6 and 4 points: 5 ± 12.71 standard errors of 1
     assert "missing" not in text
-    assert len(pictures) == 2
+    assert len(pictures) == 3
     assert {spec.digest for spec in left} <= home.load(home.runs).keys() and not home.results.exists()
 
 
@@ -75,7 +75,7 @@ def test_table1_shows_what_is_missing_and_heeds_its_parameters(home, tmp_path):
     assert f"{len(specs) - 2} of {len(specs)} runs shown" in part and "81.0 ± 1.0" in part
     assert "citeseer" not in part and "10 clients" not in part
     assert "--only dataset=cora --only clients=5" in part
-    assert len(pictures) == len(others) == 2 and pictures[0] != others[0]
+    assert len(pictures) == len(others) == 3 and pictures[0] != others[0]
 
 
 def test_quickstart_trains_and_heeds_its_parameters(home, tmp_path):

@@ -11,6 +11,7 @@ from fgl_core.plots.deviations import deviation_dots
 from fgl_core.plots.dots import difference_dots
 from fgl_core.plots.drawings import graph_drawings
 from fgl_core.plots.heat import Heat, heat_maps
+from fgl_core.plots.ranks import rank_line
 from fgl_core.plots.shares import share_bars
 from fgl_core.plots.speed import growth_lines, ratio_dots
 from fgl_core.plots.spreads import spreads
@@ -30,6 +31,7 @@ __all__ = [
     "growth_lines",
     "heat_maps",
     "per_round",
+    "rank_line",
     "ratio_dots",
     "share_bars",
     "spreads",
