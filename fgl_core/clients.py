@@ -42,7 +42,7 @@ class Client(Protocol):
 
     @property
     def weight(self) -> int:
-        """Number of training examples, |D_m| in eq. 3 of FGSSL."""
+        """Number of training examples, ``|D_m|`` in eq. 3 of FGSSL."""
 
     def batches(self, streams: Streams, number: int, epoch: int) -> Iterator[Batch]:
         """The batches of one local epoch."""

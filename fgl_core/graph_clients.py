@@ -47,7 +47,7 @@ class GraphClient:
 
     @property
     def weight(self) -> int:
-        """Number of training graphs, |D_i| in eq. 13 of FedCCH."""
+        """Number of training graphs, ``|D_i|`` in eq. 13 of FedCCH."""
         return len(self.train)
 
     def batches(self, streams: Streams, number: int, epoch: int) -> Iterator[Batch]:

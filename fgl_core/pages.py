@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from fgl_core.reference import reference_pages
 from fgl_core.study.decisions import PARTS, decisions
 
 #: Nodes and edges as FGSSL's section 4.1 counts them.
@@ -35,6 +36,7 @@ def write_tables(folder: Path, notebooks: Iterable[Path], root: Path) -> None:
         "paper_counts": paper_counts(),
         "methods": method_tables(),
         "notebooks": notebook_tables(notebooks, root),
+        **reference_pages(),
         **{f"decisions-{part}": decision_table(part) for part in PARTS},
     }.items():
         (folder / f"{name}.md").write_text(text, encoding="utf-8")

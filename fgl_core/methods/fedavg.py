@@ -89,7 +89,7 @@ class FedAvg(BaseModel):
         return {}
 
     def aggregate(self, server: Server, updates: list[Update]) -> None:
-        """θ ← Σ_m (|D_m|/|D|) θ_m, for every client alike (FGSSL, eq. 3)."""
+        """``θ ← Σ_m (|D_m|/|D|) θ_m``, for every client alike (FGSSL, eq. 3)."""
         server.broadcast(weighted_mean(updates))
 
 

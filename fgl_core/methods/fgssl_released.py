@@ -42,7 +42,7 @@ class FGSSLReleased(FedAvg):
 
 
 class FGSSLReleased2023(FedAvg):
-    """Local loss L = L_CE + λ_D · mean over edges of KL(S^g_ij ‖ S^m_ij) with S_ij = softmax(|z_i − z_j|/τ).
+    """Local loss L_CE + λ_D · mean over edges of KL(S^g_ij ‖ S^m_ij) with ``S_ij = softmax(|z_i − z_j|/τ)``.
 
     The earlier commits of the authors' repository: the received global model sees the weak view and stays
     frozen, the local model the strong one; the softmax runs over classes; no contrast of nodes.

@@ -11,6 +11,8 @@ from fgl_core.plots.deviations import deviation_dots
 from fgl_core.plots.dots import difference_dots
 from fgl_core.plots.drawings import graph_drawings
 from fgl_core.plots.heat import Heat, heat_maps
+from fgl_core.plots.images import image_rows
+from fgl_core.plots.networks import client_networks, spreading
 from fgl_core.plots.ranks import rank_line
 from fgl_core.plots.shares import share_bars
 from fgl_core.plots.speed import growth_lines, ratio_dots
@@ -23,6 +25,7 @@ __all__ = [
     "accuracy_per_round",
     "class_bars",
     "class_panels",
+    "client_networks",
     "client_tree",
     "cluster_numbers",
     "deviation_dots",
@@ -30,10 +33,12 @@ __all__ = [
     "graph_drawings",
     "growth_lines",
     "heat_maps",
+    "image_rows",
     "per_round",
     "rank_line",
     "ratio_dots",
     "share_bars",
+    "spreading",
     "spreads",
     "sweep_lines",
     "trial_panels",
