@@ -162,6 +162,23 @@ def say_how_made(notebook: Any, path: Path) -> None:
     notebook.cells.append(nbformat.v4.new_markdown_cell(f"{MADE}\n\n{line}"))
 
 
+def name_tables_apart(notebook: Any, path: Path) -> None:
+    """Let no styled table of an executed notebook share its identifier with one of another page.
+
+    On one page with it, as in the PDF, it would share its looks, too: what is bold in one, in both.
+
+    Args:
+        notebook: as nbformat reads it; changed in place.
+        path: of the notebook in the project.
+    """
+    name = "-".join(path.with_suffix("").parts[1:])
+    for cell in notebook.cells:
+        for output in cell.get("outputs", []):
+            data = output.get("data", {})
+            if "text/html" in data:
+                data["text/html"] = re.sub(r'(?<=[#"])T_', f"T_{name}_", data["text/html"])
+
+
 def _outputs(cell: Any) -> Iterator[str]:
     """The texts that a cell shows; for a picture, the name of its form."""
     for output in cell.get("outputs", []):

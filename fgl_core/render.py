@@ -23,7 +23,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fgl_core.errors import InputError, unknown
-from fgl_core.pages import say_how_made, write_tables
+from fgl_core.pages import name_tables_apart, say_how_made, write_tables
 
 CELL_TIMEOUT = 900  # seconds for one cell of the book, whose notebooks compute nothing long
 ANNOTATIONS = {kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict)} | {
@@ -167,6 +167,8 @@ def render(notebook: Path, parameters: dict[str, str], output: Path | None = Non
 def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
     """Lay out the book's sources with every notebook of ``_toc.yml`` executed, at the repository's own paths.
 
+    As many notebooks run at once as there are cores.
+
     Args:
         out: the folder to write, replaced if it exists; ``_build/source`` if not given.
         root: the project; the nearest folder with ``_toc.yml`` if not given.
@@ -174,6 +176,8 @@ def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
     Raises:
         NotebookFailed: when a cell of a notebook raises.
     """
+    from joblib import Parallel, cpu_count, delayed
+
     root = root or book_root(Path.cwd())
     out = out or root / "_build" / "source"
     pages = list(book_pages(root))  # every name is checked before anything runs
@@ -188,12 +192,18 @@ def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
     )
     notebooks = [page for page in pages if page.suffix == ".ipynb"]
     write_tables(out / "book" / "_generated", notebooks, root)
-    for number, page in enumerate(notebooks, start=1):
-        print(f"[{number}/{len(notebooks)}] {page} ...", end=" ", flush=True)
-        start = time.perf_counter()
-        _execute(root / page, out / page, {}, timeout=CELL_TIMEOUT, page=page)
-        print(f"{time.perf_counter() - start:.0f} s", flush=True)
+    pool = Parallel(n_jobs=min(cpu_count(), len(notebooks)), return_as="generator", batch_size=1)
+    ended = pool(delayed(_execute_page)(root, out, page) for page in notebooks)
+    for number, (page, seconds) in enumerate(zip(notebooks, ended, strict=True), start=1):
+        print(f"[{number}/{len(notebooks)}] {page}: {seconds:.0f} s", flush=True)
     return out
+
+
+def _execute_page(root: Path, out: Path, page: Path) -> float:
+    """Execute a page of the book from ``root`` into ``out``; return how many seconds it took."""
+    start = time.perf_counter()
+    _execute(root / page, out / page, {}, timeout=CELL_TIMEOUT, page=page)
+    return time.perf_counter() - start
 
 
 def build_book(root: Path | None = None) -> Path:
@@ -208,24 +218,40 @@ def build_book(root: Path | None = None) -> Path:
     root = root or book_root(Path.cwd())
     source = stage_book(root=root)
     fresh = root / "_build" / "new"
-    shutil.rmtree(fresh, ignore_errors=True)
-    command = ["build", str(source), "--path-output", str(fresh), "-W", "-n", "--keep-going", "--all", "-q"]
-    # Jupyter Book has no `python -m`; its command line is this function.
-    entry = "from jupyter_book.cli.main import main; main()"
     print("[jupyter-book] ...", end=" ", flush=True)
     start = time.perf_counter()
+    built = jupyter_book(source, fresh, "html")
+    print(f"{time.perf_counter() - start:.0f} s")
+    html = root / "_build" / "html"
+    shutil.rmtree(html, ignore_errors=True)
+    built.rename(html)
+    shutil.rmtree(fresh)
+    return html / "index.html"
+
+
+def jupyter_book(source: Path, out: Path, builder: str) -> Path:
+    """Build a staged book without executing anything; return the folder that holds what was built.
+
+    Args:
+        source: from :func:`stage_book`.
+        out: a folder for the builder's own use, replaced if it exists.
+        builder: ``html`` or ``singlehtml``.
+
+    Raises:
+        BookFailed: Jupyter Book reports an error or a warning; ``out`` is then gone.
+    """
+    shutil.rmtree(out, ignore_errors=True)
+    command = ["build", str(source), "--path-output", str(out), "--builder", builder]
+    command += ["-W", "-n", "--keep-going", "--all", "-q"]
+    # Jupyter Book has no `python -m`; its command line is this function.
+    entry = "from jupyter_book.cli.main import main; main()"
     finished = subprocess.run(
         [sys.executable, "-c", entry, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
     if finished.returncode != 0:
-        shutil.rmtree(fresh, ignore_errors=True)
+        shutil.rmtree(out, ignore_errors=True)
         raise BookFailed(f"the book was not built\n{finished.stdout}")
-    print(f"{time.perf_counter() - start:.0f} s")
-    html = root / "_build" / "html"
-    shutil.rmtree(html, ignore_errors=True)
-    (fresh / "_build" / "html").rename(html)
-    shutil.rmtree(fresh)
-    return html / "index.html"
+    return out / "_build" / builder
 
 
 def book_root(start: Path) -> Path:
@@ -275,7 +301,7 @@ def _execute(
 ) -> None:
     """Run a notebook in its own folder; write the executed copy without papermill's own metadata.
 
-    As a ``page`` of the book, the copy also says how it was made.
+    As a ``page`` of the book, the copy also says how it was made, and its tables have names of their own.
     """
     import nbformat
     import papermill
@@ -307,6 +333,7 @@ def _execute(
         holder.metadata.pop("papermill", None)
     if page is not None:
         say_how_made(executed, page)
+        name_tables_apart(executed, page)
     nbformat.write(executed, output)
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import time
 import urllib.request
@@ -12,7 +11,8 @@ from typing import Any
 
 import websocket
 
-NAMES = ("chromium", "chromium-browser", "google-chrome", "google-chrome-stable")
+from fgl_core.pdf import chromium
+
 FLAGS = (
     "--headless",
     "--no-sandbox",
@@ -27,11 +27,6 @@ FLAGS = (
     "--remote-debugging-port=0",
 )
 SECONDS = 60
-
-
-def chromium() -> str | None:
-    """The browser's path, if there is one."""
-    return next(filter(None, map(shutil.which, NAMES)), None)
 
 
 class Browser:

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from browser import Browser, chromium
+from browser import Browser
+
+from fgl_core.pdf import chromium
 
 HTML = Path(__file__).parents[1] / "_build" / "html"
 PAGES = sorted(

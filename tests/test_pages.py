@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import pandas as pd
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
-from fgl_core.pages import say_how_made
+from fgl_core.pages import name_tables_apart, say_how_made
 
 PATH = Path("notebooks/part/page.ipynb")
 STAMP = (
@@ -104,3 +105,15 @@ def test_searches_are_counted_as_searches() -> None:
 
 def test_a_page_of_words_alone_says_nothing() -> None:
     assert made(markdown("Some words."), printed("1\n")) == ([], [])
+
+
+def test_a_styled_table_has_its_page_in_its_identifiers() -> None:
+    frame = pd.DataFrame({"a": ["T_1"]})
+    html = frame.style.set_uuid("x").map(lambda _: "font-weight: bold").to_html()
+    notebook = new_notebook(
+        cells=[new_code_cell(outputs=[new_output("execute_result", {"text/html": html})])]
+    )
+    name_tables_apart(notebook, PATH)
+    named = notebook.cells[0].outputs[0].data["text/html"]
+    assert '<table id="T_part-page_x"' in named and "#T_part-page_x_row0_col0 {" in named
+    assert named == html.replace("T_x", "T_part-page_x")  # and what a cell shows stays

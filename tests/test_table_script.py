@@ -10,7 +10,9 @@ from pathlib import Path
 
 import pandas as pd
 import pytest
-from browser import Browser, chromium
+from browser import Browser
+
+from fgl_core.pdf import chromium
 
 SCRIPT = Path(__file__).parents[1] / "book" / "_static" / "tables.js"
 
