@@ -192,7 +192,8 @@ def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
     )
     notebooks = [page for page in pages if page.suffix == ".ipynb"]
     write_tables(out / "book" / "_generated", notebooks, root)
-    pool = Parallel(n_jobs=min(cpu_count(), len(notebooks)), return_as="generator", batch_size=1)
+    jobs = max(1, min(cpu_count(), len(notebooks)))
+    pool = Parallel(n_jobs=jobs, return_as="generator", batch_size=1)
     ended = pool(delayed(_execute_page)(root, out, page) for page in notebooks)
     for number, (page, seconds) in enumerate(zip(notebooks, ended, strict=True), start=1):
         print(f"[{number}/{len(notebooks)}] {page}: {seconds:.0f} s", flush=True)
