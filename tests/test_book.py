@@ -38,6 +38,7 @@ class Visit:
         errors: of scripts, the theme's own aside.
         maths: what MathJax could not read, and how many equations it has not set.
         width: pixels that the page takes on a screen of 420.
+        clipped: what is wider than a sheet of A4 without its margins when it is printed.
         barriers: findings of axe, each with its rule and where, in the light and in the dark.
     """
 
@@ -46,6 +47,7 @@ class Visit:
     errors: list[str]
     maths: list[str]
     width: int
+    clipped: list[str]
     barriers: list[str]
 
 
@@ -79,10 +81,26 @@ def visit(browser: Browser, page: str) -> Visit:
         ".map(e => `not set: ${e.textContent}`))"
     )
     width = browser.value("document.documentElement.scrollWidth")
+    clipped = on_paper(browser)
     browser.call("Emulation.setDeviceMetricsOverride", width=1280, **screen)
     elsewhere = [url for url in browser.requested if not url.startswith(("file:", "data:", "blob:"))]
     errors = [error for error in browser.errors if "THEBE_JS_URL" not in error]  # the theme declares it twice
-    return Visit(page, elsewhere, errors, maths, width, barriers(browser))
+    return Visit(page, elsewhere, errors, maths, width, clipped, barriers(browser))
+
+
+def on_paper(browser: Browser) -> list[str]:
+    """Parts of the text that a sheet would clip. It is 210 mm wide, with margins of 16 mm: 672 pixels."""
+    browser.call("Emulation.setEmulatedMedia", media="print")
+    browser.call(
+        "Emulation.setDeviceMetricsOverride", width=672, height=900, deviceScaleFactor=1, mobile=False
+    )
+    clipped = browser.value(
+        "[...document.querySelectorAll('.bd-article :is(table, pre, mjx-container, img, svg, p, .sd-card)')]"
+        ".filter(e => e.checkVisibility() && e.getBoundingClientRect().right > 673)"
+        ".map(e => `${e.tagName}: ${e.textContent.trim().slice(0, 80)}`)"
+    )
+    browser.call("Emulation.setEmulatedMedia", media="")
+    return clipped
 
 
 def barriers(browser: Browser) -> list[str]:
@@ -109,6 +127,9 @@ class TestEveryPage:
 
     def test_does_not_overflow_a_phone(self, visits: list[Visit]) -> None:
         assert {visit.page: visit.width for visit in visits if visit.width > 420} == {}
+
+    def test_is_not_clipped_on_paper(self, visits: list[Visit]) -> None:
+        assert {visit.page: visit.clipped for visit in visits if visit.clipped} == {}
 
     def test_raises_no_error(self, visits: list[Visit]) -> None:
         assert {visit.page: visit.errors for visit in visits if visit.errors} == {}
