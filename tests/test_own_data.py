@@ -338,6 +338,7 @@ def test_several_sets_are_a_federation(tmp_path, home, capsys):
         (["run", "--data", "PATH", "--clients", "7"], "the 6 nodes of PATH cannot be given to 7 clients"),
         (["run", "--data", "PATH", "--clients", "6"], "no training node"),
         (["run", "--data", "SET", "--clients-per-dataset", "2"], "take 1 at most, for PAIRS"),
+        (["run", "--data", "SET", "--method", "fedcch", "--clustering", "domain"], "is of no domain"),
         (["run", "--data", "FEW"], "PAIRS has 4 graphs, and a client needs 10"),
         (["run", "--dataset", "PATH"], "--dataset takes a name, and PATH is a folder: write --data PATH"),
         (["explain", "--data", "nowhere"], "nowhere is no folder"),

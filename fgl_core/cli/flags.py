@@ -101,14 +101,12 @@ def _own(folders: list[Path], given: Mapping[str, Any]) -> dict[str, str]:
             raise InputError(f"{flag(name)} takes a name, and {value} is a folder: write --data {value}")
     found = [own_data(folder) for folder in folders]
     for data in found:
-        task = "graph" if given.get("task", data.task) == "graph" else "node"
+        task = "graph" if (given.get("task") or data.task) == "graph" else "node"
         if data.task != task:
             holds = "one graph" if data.task == "node" else "a set of graphs"
             raise InputError(f"{data.folder} holds {holds}, which is not for --task {given['task']}")
     if len(found) > 1 and any(data.task == "node" for data in found):
-        raise InputError(
-            "--data: nodes are classified in one graph, so give one folder; several sets of graphs go"
-        )
+        raise InputError("--data: nodes are classified in one graph: give one folder, or only sets of graphs")
     field = "dataset" if found and found[0].task == "node" else "setting"
     return {field: ",".join(data.name for data in found)} if found else {}
 

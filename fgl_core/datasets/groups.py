@@ -68,6 +68,8 @@ def domain(name: str) -> str:
             return title
     if name == "digits-graphs":
         return "digits"
+    if is_own(name):
+        raise InputError(f"{name}, own data, is of no domain: take another clustering than domain")
     raise unknown("dataset for graph classification", name, GRAPH_DATASETS)
 
 

@@ -50,9 +50,12 @@ class FedCCH(FedAvg):
     )
 
     def check(self, spec: GraphSpec) -> None:
-        """The hidden width makes a square image, where one is hashed."""
+        """What is hashed makes a square image; what is clustered by domain has one."""
+        from fgl_core.datasets import domain
         from fgl_core.signature import image_side
 
+        for name in spec.datasets if self.clustering == "domain" else ():
+            domain(name)
         if self.signature != "cosine" and self.clustering != "domain":
             image_side(spec.hidden)
 
