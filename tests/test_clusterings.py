@@ -21,7 +21,9 @@ from fgl_core.tables.cells import comparison
 from fgl_core.tables.clusterings import (
     FEDCCH,
     clustering_rounds,
+    company,
     factors,
+    handed_on,
     last_signatures,
     variant,
     warm_up_note,
@@ -236,6 +238,45 @@ def test_the_numbers_of_clusters_and_the_choice_are_drawn(home):
     plt.close(figure)
 
 
+def test_a_group_hands_its_number_on_to_the_one_that_shares_most_of_it():
+    labels = [
+        [0, 0, 0, 1, 1, 2],
+        [0, 1, 1, 0, 0, 0],  # the first holds what was the second, the second what is left of the first
+        [0, 1, 2, 3, 3, 3],  # only three are left together
+        [0, 0, 1, 2, 3, 3],  # a new group of two, and two of the three
+    ]
+    expected = [[0, 0, 0, 1, 1, -1], [1, 0, 0, 1, 1, 1], [-1, -1, -1, 1, 1, 1], [0, 0, -1, -1, 1, 1]]
+    assert handed_on(np.array(labels)).tolist() == expected
+    together = np.array(labels)[:, :, None] == np.array(labels)[:, None, :]
+    numbers = handed_on(np.array(labels))
+    same = (numbers[:, :, None] == numbers[:, None, :]) & (numbers >= 0)[:, :, None]
+    assert (same | np.eye(6, dtype=bool) == together).all()  # renumbered, never regrouped
+    assert handed_on(np.arange(3)[None]).tolist() == [[-1, -1, -1]]
+
+
+def test_company_is_that_of_the_run_with_the_seed(home, monkeypatch):
+    rounds = [[0, 0, 1, 1], [0, 1, 1, 0], [0, 1, 2, 3], [0, 0, 0, 0]]
+    specs = [spec_of(seed=seed) for seed in (0, 1)]
+    results = results_of(home, monkeypatch, specs)
+    assert company(results, 0).clients == []
+    fill(home, specs[1:], clusters=rounds)
+    found = company(results_of(home, monkeypatch, specs), 0)  # seed 0 has no record
+    assert (found.setting, found.seed) == ("MUTAG,BZR,ENZYMES,DD", 1)
+    assert found.clients == ["MUTAG", "BZR", "ENZYMES", "DD"]
+    assert found.groups.tolist() == handed_on(np.array(rounds)).tolist()
+
+    figure = plots.company_bands(found.clients, found.groups)
+    figure.draw_without_rendering()
+    (axes,) = figure.axes
+    assert [label.get_text() for label in axes.get_yticklabels()] == found.clients
+    (image,) = axes.images
+    assert (image.get_array() == found.groups.T).all() and image.get_extent()[:2] == [0.5, 4.5]
+    plt.close(figure)
+    empty = plots.company_bands([], np.empty((0, 0), int))
+    assert "no record yet" in [text.get_text() for text in empty.axes[0].texts]
+    plt.close(empty)
+
+
 def test_the_page_with_every_record(home, tmp_path):
     specs = study_specs("fedcch-hash", "lite")
     fill(home, specs)
@@ -247,7 +288,7 @@ def test_the_page_with_every_record(home, tmp_path):
     assert "**hash − cosine**: on average -1.0 points" in text
     assert "**signatures − chance**: on average +3.0 points" in text
     assert "control: clusters by chance; clusters by domain; pHash, shuffled units" in text
-    assert len(pictures) == 5
+    assert len(pictures) == 6
 
 
 def test_the_page_without_any_record(home):

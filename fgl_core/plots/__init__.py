@@ -5,7 +5,7 @@ kind of figure.
 """
 
 from fgl_core.plots.classes import class_bars, class_panels
-from fgl_core.plots.clusters import client_tree, cluster_numbers
+from fgl_core.plots.clusters import client_tree, cluster_numbers, company_bands
 from fgl_core.plots.curves import accuracy_per_round, per_round
 from fgl_core.plots.deviations import deviation_dots
 from fgl_core.plots.dots import difference_dots
@@ -28,6 +28,7 @@ __all__ = [
     "client_networks",
     "client_tree",
     "cluster_numbers",
+    "company_bands",
     "deviation_dots",
     "difference_dots",
     "graph_drawings",

@@ -10,6 +10,7 @@ import numpy as np
 import pandas as pd
 import seaborn as sns
 from matplotlib.axes import Axes
+from matplotlib.colors import ListedColormap
 from matplotlib.figure import Figure
 from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
@@ -96,6 +97,41 @@ def _boxes(axes: Axes, clusters: np.ndarray) -> None:
         box = Rectangle((first, first), last - first, last - first, fill=False, edgecolor=CHOICE, linewidth=3)
         box.set_clip_on(False)
         axes.add_patch(box)
+
+
+@styled()
+def company_bands(names: Sequence[str], groups: np.ndarray) -> Figure:
+    """A band per client along the rounds: in a round, bands of one colour were averaged together.
+
+    Args:
+        names: of the clients, m; none draws that there is no record.
+        groups: int ``[rounds, m]``, as :func:`fgl_core.tables.clusterings.company` numbers them: -1, in grey,
+            was alone; beyond seven groups, colours come again.
+    """
+    figure, axes = plt.subplots(figsize=(WIDTH, 1.2 + 0.3 * max(len(names), 4)), layout="constrained")
+    if not len(names):
+        axes.set_axis_off()
+        note(axes, "no record yet")
+        return figure
+    colours = ListedColormap([GAP, *COLOURS])
+    extent = (0.5, len(groups) + 0.5, len(names) - 0.5, -0.5)
+    axes.imshow(
+        np.where(groups < 0, -1, groups % len(COLOURS)).T,
+        cmap=colours,
+        vmin=-1,
+        vmax=len(COLOURS) - 1,
+        aspect="auto",
+        interpolation="nearest",
+        extent=extent,
+    )
+    axes.set_yticks(range(len(names)), names)
+    axes.set_yticks(np.arange(len(names) - 1) + 0.5, minor=True)
+    axes.grid(axis="y", which="minor", color="white", linewidth=2)
+    axes.tick_params(axis="y", which="both", length=0)
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    axes.set_xlabel("Round")
+    axes.spines[["left", "bottom"]].set_visible(False)
+    return figure
 
 
 @styled()

@@ -132,23 +132,74 @@ def last_signatures(results: Results, seed: int) -> Signatures:
     Args:
         seed: of the run; where it has no signatures, the first run that has some.
     """
-    setting = results.specs[0].setting
-    chosen = [spec for spec in results.specs if spec.setting == setting and variant(spec) == FEDCCH]
-    for spec in sorted(chosen, key=lambda spec: (spec.seed != seed, spec.seed)):
-        record = results.record(spec)
-        noted = _noted(record, "signatures") if record is not None else []
-        rounds = [number for number, signatures in enumerate(noted) if signatures is not None]
-        if rounds:
-            packed = [np.frombuffer(bytes.fromhex(text), np.uint8) for text in noted[rounds[-1]]]
-            return Signatures(
-                setting,
-                spec.seed,
-                rounds[-1] + 1,
-                [client["name"] for client in record.data["partition"]["clients"]],
-                np.unpackbits(np.stack(packed), axis=1).astype(bool),
-                np.array(_noted(record, "clusters")[rounds[-1]]),
-            )
-    return Signatures(setting, seed, 0, [], np.empty((0, 64), bool), np.empty(0, np.int64))
+    record = _noting(results, seed, "signatures")
+    if record is None:
+        return Signatures(
+            results.specs[0].setting, seed, 0, [], np.empty((0, 64), bool), np.empty(0, np.int64)
+        )
+    noted = _noted(record, "signatures")
+    last = max(number for number, signatures in enumerate(noted) if signatures is not None)
+    packed = [np.frombuffer(bytes.fromhex(text), np.uint8) for text in noted[last]]
+    return Signatures(
+        record.spec.setting,
+        record.spec.seed,
+        last + 1,
+        _names(record),
+        np.unpackbits(np.stack(packed), axis=1).astype(bool),
+        np.array(_noted(record, "clusters")[last]),
+    )
+
+
+@dataclass(frozen=True)
+class Company:
+    """Who was averaged with whom in each round of one run.
+
+    Attributes:
+        clients: their names; none where there is no record.
+        groups: int64 ``[rounds, m]``: equal numbers in a row were averaged together, -1 was alone. A group
+            keeps the number of the one before it with which it shares most clients.
+    """
+
+    setting: str
+    seed: int
+    clients: list[str]
+    groups: np.ndarray
+
+
+def company(results: Results, seed: int) -> Company:
+    """The groups of FedCCH, as the paper has it, in the study's first setting.
+
+    Args:
+        seed: of the run; where it noted no clusters, the first run that did.
+    """
+    record = _noting(results, seed, "clusters")
+    if record is None:
+        return Company(results.specs[0].setting, seed, [], np.empty((0, 0), np.int64))
+    groups = handed_on(np.array(_noted(record, "clusters")))
+    return Company(record.spec.setting, record.spec.seed, _names(record), groups)
+
+
+def handed_on(labels: np.ndarray) -> np.ndarray:
+    """Number the clusters of each round so that those that share members over rounds keep their number.
+
+    Args:
+        labels: each client's cluster, int ``[rounds, m]``.
+
+    Returns:
+        int64 ``[rounds, m]``, as :attr:`Company.groups`; numbers are below m // 2.
+    """
+    from scipy.optimize import linear_sum_assignment
+
+    numbers = np.full(labels.shape, -1)
+    before = np.full(labels.shape[1], -1)
+    for row, found in zip(numbers, labels, strict=True):
+        groups = [found == label for label in dict.fromkeys(found) if (found == label).sum() > 1]
+        shared = [[(before[group] == number).sum() for number in range(len(found) // 2)] for group in groups]
+        if groups:
+            for group, number in zip(*linear_sum_assignment(shared, maximize=True), strict=True):
+                row[groups[group]] = number
+        before = np.where(row >= 0, row, before)  # who is alone for a while still stands for the last group
+    return numbers
 
 
 def warm_up_note(results: Results) -> str:
@@ -168,6 +219,18 @@ def warm_up_note(results: Results) -> str:
 
 def _noted(record: Record, kind: str) -> list:
     return (record.data.get("notes") or {}).get(kind) or []
+
+
+def _noting(results: Results, seed: int, kind: str) -> Record | None:
+    """FedCCH as the paper has it, in the first setting: this seed's record, else the first that has notes."""
+    setting = results.specs[0].setting
+    chosen = [spec for spec in results.specs if spec.setting == setting and variant(spec) == FEDCCH]
+    records = map(results.record, sorted(chosen, key=lambda spec: (spec.seed != seed, spec.seed)))
+    return next((record for record in records if record is not None and any(_noted(record, kind))), None)
+
+
+def _names(record: Record) -> list[str]:
+    return [client["name"] for client in record.data["partition"]["clients"]]
 
 
 def _datasets(record: Record) -> list[str]:
