@@ -1,6 +1,9 @@
 """What all figures share."""
 
-from fgl_core.plots.style import COLOURS, FIXED, looks
+import matplotlib.pyplot as plt
+import pytest
+
+from fgl_core.plots.style import COLOURS, FIXED, ink, looks
 
 
 def test_a_method_keeps_its_look_and_no_two_lines_have_one_colour():
@@ -15,3 +18,17 @@ def test_a_method_keeps_its_look_and_no_two_lines_have_one_colour():
 def test_lines_beyond_the_palette_differ_in_colour_or_style():
     chosen = looks((str(number), "fedprox") for number in range(len(COLOURS) + 2))
     assert len(chosen) == len(set(chosen.values())) == len(COLOURS) + 2
+
+
+@pytest.mark.parametrize(
+    ("colour", "word"),
+    # contrasts with black and with white: 1 and 21; 21 and 1; 5.3 and 3.9; 3.7 and 5.7
+    [("black", "white"), ("white", "black"), ("#808080", "black"), ("#666666", "white")],
+)
+def test_words_on_a_colour_stand_out(colour, word):
+    assert ink(colour) == word
+
+
+def test_words_on_a_map_of_colours_change_once_from_white_to_black():
+    words = [ink(plt.colormaps["cividis"](step / 100)) for step in range(101)]
+    assert words == sorted(words, reverse=True) and set(words) == {"white", "black"}

@@ -16,7 +16,7 @@ from matplotlib.patches import Rectangle
 from matplotlib.ticker import MaxNLocator
 
 from fgl_core.plots.heat import GAP, MAP
-from fgl_core.plots.style import COLOURS, WIDTH, grid, note, styled
+from fgl_core.plots.style import COLOURS, WIDTH, grid, ink, note, styled
 
 LINE, CHOICE = COLOURS[0], COLOURS[1]
 
@@ -66,7 +66,7 @@ def client_tree(
         mask=np.eye(m, dtype=bool),  # a client is like itself: 1 would take up most of the colours
         annot=m <= 9,
         fmt=".2f",
-        annot_kws={"fontsize": 9},
+        annot_kws={"fontsize": 10},
         xticklabels=[names[client] for client in order],
         yticklabels=[names[client] for client in order],
         cbar=False,
@@ -76,8 +76,10 @@ def client_tree(
     right.tick_params(axis="x", rotation=90, labelsize=10)
     right.tick_params(axis="y", rotation=0, labelsize=10)
     _boxes(right, np.asarray(clusters)[order])
-    # below both, so that leaves stay in line with rows
     colours = right.collections[0]
+    for text in right.texts:
+        text.set_color(ink(colours.to_rgba(float(text.get_text()))))
+    # below both, so that leaves stay in line with rows
     figure.colorbar(colours, ax=[left, right], location="bottom", shrink=0.6, label="Similarity E")
     return figure
 
@@ -193,7 +195,7 @@ def _by_number(axes: Axes, rows: pd.DataFrame) -> None:
     place = axes.get_xaxis_transform()  # x in data, y in parts of the axis
     for number in rows.loc[rows["n"] == 0, "clusters"]:
         axes.text(
-            number, 0.03, "missing", transform=place, ha="center", fontsize=9, style="italic", color=LINE
+            number, 0.03, "missing", transform=place, ha="center", fontsize=10, style="italic", color=LINE
         )
 
 

@@ -83,4 +83,6 @@ def _markers(axes: Axes, rows: pd.DataFrame, heights: list[float], look: dict[st
 
 def _missing(axes: Axes, height: float, colour: str) -> None:
     place = axes.get_yaxis_transform()  # x in parts of the axis, y in data
-    axes.text(0.01, height, "missing", transform=place, color=colour, fontsize=9, va="center", style="italic")
+    axes.text(
+        0.01, height, "missing", transform=place, color=colour, fontsize=10, va="center", style="italic"
+    )

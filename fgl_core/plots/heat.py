@@ -11,7 +11,7 @@ from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.ticker import MaxNLocator
 
-from fgl_core.plots.style import WIDTH, note, styled
+from fgl_core.plots.style import WIDTH, ink, note, styled
 
 MAP = "cividis"  # from dark to light, the same for colour-blind readers and in grey
 GAP = "#e6e6e6"  # where there is no value
@@ -70,7 +70,7 @@ def heat_maps(
 def _draw(axes: Axes, heat: Heat, low: float, high: float) -> None:
     values = np.ma.masked_invalid(np.asarray(heat.values, dtype=float))
     colours = plt.colormaps[MAP].with_extremes(bad=GAP)
-    axes.imshow(values, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
+    image = axes.imshow(values, cmap=colours, vmin=low, vmax=high, interpolation="nearest")
     axes.set_title(heat.title, loc="left")
     for spine in axes.spines.values():
         spine.set_visible(False)
@@ -87,10 +87,10 @@ def _draw(axes: Axes, heat: Heat, low: float, high: float) -> None:
     if values.mask.all():
         note(axes, "no record yet")
         return
-    for (i, j), value in np.ndenumerate(values.filled(np.nan)):
-        if heat.text is not None:
-            dark = not np.isnan(value) and value < (low + high) / 2
-            axes.text(j, i, heat.text[i][j], ha="center", va="center", color="white" if dark else "black")
+    if heat.text is not None:
+        for (i, j), value in np.ndenumerate(values.filled(np.nan)):
+            behind = GAP if np.isnan(value) else image.to_rgba(value)
+            axes.text(j, i, heat.text[i][j], ha="center", va="center", color=ink(behind))
 
 
 def _limits(parts: Sequence[np.ndarray]) -> tuple[float, float]:

@@ -7,6 +7,8 @@ from contextlib import contextmanager
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
+from matplotlib.colors import to_rgb
+from matplotlib.typing import ColorType
 
 WIDTH = 6.4  # inches; with the font below, text stays legible when a page is 420 pixels wide
 # Okabe and Ito's palette; methods also differ in line style, so that no figure depends on colour alone
@@ -69,6 +71,16 @@ def looks(lines: Iterable[tuple[str, str]]) -> dict[str, tuple[str, str]]:
         chosen[label] = colour, STYLES[position % 4]
         taken.add(colour)
     return chosen
+
+
+def ink(colour: ColorType) -> str:
+    """Black or white, whichever stands out more on a colour: a contrast of 4.5:1 or more.
+
+    Contrast as the Web Content Accessibility Guidelines define it, from relative luminance.
+    """
+    linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
+    luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
+    return "black" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "white"
 
 
 def grid(axes: Axes, axis: str) -> None:

@@ -84,7 +84,7 @@ def _remarks(axes: Axes, rows: pd.DataFrame, parameter: str, colour: str) -> Non
                 ha="center",
                 va="bottom",
                 color=colour,
-                fontsize=9,
+                fontsize=10,
                 style="italic",
             )
 
