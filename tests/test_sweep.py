@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 from synthetic import synthetic_record
 
+from fgl_core.cli import main
 from fgl_core.errors import InputError
 from fgl_core.methods import METHODS
 from fgl_core.study import processes
@@ -279,3 +280,18 @@ def test_threads_that_lose_their_workers_are_not_reported_once_stopped(monkeypat
         fail("QueueFeederThread")
         fail("another")
     assert reported == ["ExecutorManagerThread", "another"]
+
+
+def test_the_order_is_the_table_s_if_wished(tmp_path):
+    runs = specs({"rounds": 3}, {"rounds": 2}, {"dataset": "karate"})
+    cheapest = [outcome.spec.rounds for outcome in sweep(runs, tmp_path / "one")]
+    listed = [outcome.spec for outcome in sweep(runs, tmp_path / "two", order="table")]
+    assert cheapest == [1, 2, 3] and listed == runs
+
+
+def test_flags_that_exclude_each_other_or_are_unknown(home, capsys):
+    study = ["study", "run", "fgssl-table1", "--profile", "smoke"]
+    assert main([*study, "--jobs", "2", "--scheduler", "tcp://127.0.0.1:1"]) == 2
+    assert "--jobs is for this machine" in capsys.readouterr().err
+    assert main([*study, "--order", "random"]) == 2
+    assert "unknown order 'random': allowed: cheapest, table" in capsys.readouterr().err
