@@ -10,13 +10,16 @@ export JUPYTER_PREFER_ENV_PATH := 1
 # pip reads every PIP_* variable of the environment by itself (PIP_EXTRA_INDEX_URL, PIP_CONSTRAINT, ...).
 
 .DEFAULT_GOAL := help
-.PHONY: help book test lint lab bench clean
+.PHONY: help book pdf test lint lab labs-student bench clean
 
 help: ## Show this list
-	@grep -E '^[a-z]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z]+):.*## (.*)/make \1\t\2/' | expand -t 14
+	@grep -E '^[a-z-]+:.*## ' $(MAKEFILE_LIST) | sed -E 's/^([a-z-]+):.*## (.*)/make \1\t\2/' | expand -t 20
 
 book: $(INSTALLED) ## Execute the notebooks, build the book, print where index.html is
 	$(BIN)/python -m fgl_core.render
+
+pdf: $(INSTALLED) ## Print the book that was built as one PDF; needs Chromium or Chrome
+	$(BIN)/python -m fgl_core.pdf
 
 test: lint ## Run every test, the notebooks included
 	FGL_PROFILE=smoke $(BIN)/python -m pytest -n 2 --dist loadfile --nbval-lax --nbval-current-env
@@ -28,6 +31,9 @@ lint: $(INSTALLED) ## Check style, format and spelling
 
 lab: $(INSTALLED) ## Open the notebooks in JupyterLab
 	$(BIN)/jupyter lab notebooks
+
+labs-student: $(INSTALLED) ## Write the labs without their solutions, to hand out
+	$(BIN)/python -m fgl_core.labs
 
 bench: $(INSTALLED) ## Measure speed and memory, beside a plain loop
 	$(BIN)/python -m benchmarks
