@@ -1,4 +1,4 @@
-"""FedAvgM: the server adds momentum to the clients' mean change (Hsu, Qi and Brown 2019)."""
+"""FedAvgM: a server with momentum (Hsu, Qi and Brown 2019)."""
 
 from __future__ import annotations
 
@@ -11,20 +11,28 @@ if TYPE_CHECKING:
 
 
 class FedAvgM(FedAvg):
-    """v ← βv + Δ, then x ← x + v, with Δ the weighted mean of the clients' changes; β = 0 is FedAvg."""
+    """v ← βv + Δ, then x ← x + v: Δ is the clients' mean change, β = 0 is FedAvg."""
 
     title: ClassVar[str] = "FedAvgM"
     paper: ClassVar[str] = "hsu2019"
-    tasks: ClassVar[tuple[str, ...]] = ("node",)  # momentum could carry running variances below zero
+    # momentum could carry the running variances of graph models below zero
+    tasks: ClassVar[tuple[str, ...]] = ("node",)
 
     name: Literal["fedavgm"] = "fedavgm"
-    beta: float = parameter(0.9, "momentum β of the server", "decided, the usual value", ge=0, lt=1)
+    beta: float = parameter(
+        0.9,
+        "momentum β of the server",
+        "decided, the usual value",
+        ge=0,
+        lt=1,
+    )
 
     def aggregate(self, server: Server, updates: list[Update]) -> None:
         """One step with momentum from the model that was sent out last."""
         sent = {}
         for name, mean in weighted_mean(updates).items():
             received = server.outbox[0][name]
-            server.state[name] = self.beta * server.state.get(name, 0.0) + (mean - received)
-            sent[name] = received + server.state[name]
+            velocity = self.beta * server.state.get(name, 0.0) + mean - received
+            server.state[name] = velocity
+            sent[name] = received + velocity
         server.broadcast(sent)
