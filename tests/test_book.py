@@ -6,6 +6,7 @@ One visit to each page answers all that is asked of every page.
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -64,12 +65,18 @@ def visits(browser: Browser) -> list[Visit]:
     staying = [
         page for page in PAGES if 'http-equiv="Refresh"' not in (HTML / page).read_text(encoding="utf-8")
     ]
-    yours = [visit(browser, page) for page in staying]
+    known: dict[str, list[str]] = {"light": [], "dark": []}
+    seen = [visit(browser, page, known) for page in staying]
     browser.call("Emulation.clearDeviceMetricsOverride")
-    return yours
+    return seen
 
 
-def visit(browser: Browser, page: str) -> Visit:
+def visit(browser: Browser, page: str, known: dict[str, list[str]]) -> Visit:
+    """Open a page and look at it as on a phone, on paper, and with axe on a wide screen.
+
+    Args:
+        known: as :func:`barriers` takes it.
+    """
     screen = {"height": 900, "deviceScaleFactor": 1, "mobile": False}
     browser.call("Emulation.setDeviceMetricsOverride", width=420, **screen)
     browser.requested.clear()
@@ -85,7 +92,7 @@ def visit(browser: Browser, page: str) -> Visit:
     browser.call("Emulation.setDeviceMetricsOverride", width=1280, **screen)
     elsewhere = [url for url in browser.requested if not url.startswith(("file:", "data:", "blob:"))]
     errors = [error for error in browser.errors if "THEBE_JS_URL" not in error]  # the theme declares it twice
-    return Visit(page, elsewhere, errors, maths, width, clipped, barriers(browser))
+    return Visit(page, elsewhere, errors, maths, width, clipped, barriers(browser, known))
 
 
 def on_paper(browser: Browser) -> list[str]:
@@ -103,17 +110,24 @@ def on_paper(browser: Browser) -> list[str]:
     return clipped
 
 
-def barriers(browser: Browser) -> list[str]:
-    """What axe finds serious or critical, and headings out of order."""
+def barriers(browser: Browser, known: dict[str, list[str]] | None = None) -> list[str]:
+    """What axe finds serious or critical, and headings out of order.
+
+    Args:
+        known: by theme, the looks of texts that other pages have had already; those of this page are added.
+    """
+    known = known if known is not None else {"light": [], "dark": []}
     browser.value((AXE / "axe.min.js").read_text(encoding="utf-8") + (AXE / "look.js").read_text())
-    found = []
-    for theme in ("light", "dark"):
-        found += [
+    barriers = []
+    for theme, rules in (("light", None), ("dark", ["color-contrast"])):
+        seen = browser.value(f"look('{theme}', {json.dumps(known[theme])}, {json.dumps(rules)})")
+        known[theme] += seen["looks"]
+        barriers += [
             f"{rule} ({impact}, {theme}): {where}"
-            for rule, impact, where in browser.value(f"look('{theme}')")
+            for rule, impact, where in seen["found"]
             if impact in ("serious", "critical") or rule in HEADINGS
         ]
-    return found
+    return barriers
 
 
 @pytest.mark.browser
@@ -198,6 +212,20 @@ def cells(page: str) -> list[dict]:
     return json.loads(source.read_text(encoding="utf-8"))["cells"] if source.is_file() else []
 
 
+def shown(cell: dict) -> dict[str, str]:
+    """What a cell shows, by its form; of several outputs of one form, the last."""
+    data = [output.get("data", {}) for output in cell.get("outputs", [])]
+    return {form: "".join(content) for part in data for form, content in part.items()}
+
+
+def is_picture(cell: dict) -> bool:
+    return any(form.startswith("image/") for form in shown(cell))
+
+
+def is_table(cell: dict) -> bool:
+    return "<table" in shown(cell).get("text/html", "") or "| --- |" in shown(cell).get("text/markdown", "")
+
+
 def test_every_figure_of_a_notebook_is_in_its_page() -> None:
     """A figure cell without output builds without a warning."""
     for page in PAGES:
@@ -208,26 +236,28 @@ def test_every_figure_of_a_notebook_is_in_its_page() -> None:
 
 def test_every_picture_of_a_notebook_is_a_figure() -> None:
     """With a name, a caption and a text for those who do not see it, that is."""
-    for page in PAGES:
-        for cell in cells(page):
-            data = [form for output in cell.get("outputs", []) for form in output.get("data", {})]
-            if any(form.startswith("image/") for form in data):
-                about = cell["metadata"].get("mystnb", {})
-                assert about.get("figure", {}).get("caption"), f"{page}: {cell['source']}"
-                assert about.get("image", {}).get("alt"), f"{page}: {cell['source']}"
+    pictures = [(page, cell) for page in PAGES for cell in cells(page) if is_picture(cell)]
+    assert pictures
+    for page, cell in pictures:
+        about = cell["metadata"].get("mystnb", {})
+        assert about.get("figure", {}).get("caption"), f"{page}: {cell['source']}"
+        assert about.get("image", {}).get("alt"), f"{page}: {cell['source']}"
 
 
 def test_every_page_with_results_says_how_it_was_made() -> None:
-    for page in PAGES:
-        html = (HTML / page).read_text(encoding="utf-8")
-        if not cells(page) or not ("<figure" in html or "<table" in html):
-            continue
-        path = Path(page).with_suffix(".ipynb").as_posix()
-        line = [cell for cell in cells(page) if f"`fgl render {path}`" in "".join(cell["source"])]
-        assert len(line) == 1, page
-        stamped = any("Study `" in "".join(output.get("data", {}).get("text/markdown", ""))
-                      for cell in cells(page) for output in cell.get("outputs", []))  # fmt: skip
-        assert not stamped or "`fgl study run " in "".join(line[0]["source"]), page
+    pages = [page for page in PAGES if any(is_picture(cell) or is_table(cell) for cell in cells(page))]
+    assert pages
+    for page in pages:
+        stamps = [
+            text for cell in cells(page) if (text := shown(cell).get("text/markdown", "")).startswith("Stud")
+        ]
+        texts = ["".join(cell["source"]) for cell in cells(page) if cell["cell_type"] == "markdown"]
+        command = f"`fgl render {Path(page).with_suffix('.ipynb')}`"
+        made = [text for text in texts if text.startswith("## How this was made") and command in text]
+        assert len(made) == 1, page
+        for stamp in stamps:
+            studies = re.findall(r"`[\w-]+`", stamp.partition(".")[0])
+            assert [study for study in studies if study not in made[0]] == [], page
 
 
 def test_the_book_is_small() -> None:

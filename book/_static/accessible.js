@@ -7,6 +7,11 @@ document.addEventListener("DOMContentLoaded", () => {
   each(".theme-switch-button", (button) => {
     button.setAttribute("aria-label", "Color mode: Light, Dark, System Settings");
   });
+  // the sidebar's buttons that fold a chapter's pages
+  each(".bd-links summary", (summary) => {
+    const chapter = summary.closest("li")?.querySelector("a")?.textContent.trim();
+    summary.setAttribute("aria-label", `Pages of ${chapter}`);
+  });
   // a list of references without items
   each(".citation-list > .citation", (citation) => citation.setAttribute("role", "listitem"));
   // the book's title outside of every landmark

@@ -1,28 +1,29 @@
-// Looks at a page with axe. Contrast depends on nothing but colours and letters, so that one text of each look
-// is enough; everything else is looked at once, in the light.
-async function look(theme) {
+// Looks at a page with axe. Contrast depends on nothing but colours and letters: one text of each look is enough.
+async function look(theme, known, rules) {
   document.documentElement.dataset.theme = document.documentElement.dataset.mode = theme;
   document.head.insertAdjacentHTML("beforeend", "<style>* { transition: none !important; }</style>");
+  document.querySelectorAll("[data-sample]").forEach((element) => element.removeAttribute("data-sample"));
+  const samples = [...looks()].filter(([key]) => !known.includes(key));
+  samples.forEach(([, element]) => element.setAttribute("data-sample", ""));
+  axe.configure({ rules: [{ id: "color-contrast", selector: "[data-sample]" }] });
   const options = { resultTypes: ["violations"], iframes: false, preload: false };
-  const contrast = samples();
-  const results = contrast.length
-    ? [await axe.run(contrast, { ...options, runOnly: ["color-contrast", "link-in-text-block"] })] : [];
-  if (theme === "light") {
-    results.unshift(await axe.run({ ...options, rules: { "color-contrast": { enabled: false } } }));
-  }
-  return results.flatMap((result) => result.violations)
-    .flatMap((rule) => rule.nodes.map((node) => [rule.id, rule.impact, node.html.slice(0, 200)]));
+  if (rules) options.runOnly = rules;
+  const found = rules && !samples.length ? [] : (await axe.run(options)).violations;
+  return {
+    looks: samples.map(([key]) => key),
+    found: found.flatMap((rule) => rule.nodes.map((node) => [rule.id, rule.impact, node.html.slice(0, 200)])),
+  };
 }
 
-/** One element of each combination of colour, background and letters that texts of the page have. */
-function samples() {
+/** One element for each combination of colour, background and letters that texts of the page have. */
+function looks() {
   const backgrounds = new Map();
   function background(element) {
     if (!element) return "";
     if (!backgrounds.has(element)) {
       const { backgroundColor, backgroundImage, opacity } = getComputedStyle(element);
       const own = backgroundColor === "rgba(0, 0, 0, 0)" ? "" : backgroundColor;
-      const through = own.startsWith("rgb(") ? "" : background(element.parentElement);
+      const through = own.startsWith("rgb(") && opacity === "1" ? "" : background(element.parentElement);
       backgrounds.set(element, [own, backgroundImage, opacity, through].join());
     }
     return backgrounds.get(element);
@@ -36,5 +37,5 @@ function samples() {
     const key = [color, fontSize, fontWeight, background(element)].join();
     if (!found.has(key)) found.set(key, element);
   }
-  return [...found.values()];
+  return found;
 }
