@@ -146,7 +146,7 @@
 
   document.addEventListener("DOMContentLoaded", () => {
     const page = location.pathname.split("/").at(-1).replace(/\.html$/, "");
-    document.querySelectorAll(".bd-article table:not(.indextable)").forEach((table, i) => {
+    document.querySelectorAll(".bd-article table").forEach((table, i) => {
       if (!table.tBodies.length) return;
       const heads = grid(table.tHead?.rows ?? []);
       if (table.tBodies.length === 1 && table.tBodies[0].rows.length > 1) makeSortable(table, heads);
