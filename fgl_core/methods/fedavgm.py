@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class FedAvgM(FedAvg):
-    """v ← βv + Δ, then x ← x + v: Δ is the clients' mean change, β = 0 is FedAvg."""
+    """v ← βv + Δ, then x ← x + v; Δ is the mean change, and β = 0 is FedAvg."""
 
     title: ClassVar[str] = "FedAvgM"
     paper: ClassVar[str] = "hsu2019"
@@ -32,7 +32,8 @@ class FedAvgM(FedAvg):
         sent = {}
         for name, mean in weighted_mean(updates).items():
             received = server.outbox[0][name]
-            velocity = self.beta * server.state.get(name, 0.0) + mean - received
+            change = mean - received
+            velocity = self.beta * server.state.get(name, 0.0) + change
             server.state[name] = velocity
             sent[name] = received + velocity
         server.broadcast(sent)
