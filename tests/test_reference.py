@@ -12,6 +12,7 @@ import docutils.utils
 import pytest
 from sphinx.ext.napoleon import Config, GoogleDocstring
 
+from fgl_core.datasets.registry import entries
 from fgl_core.reference import THEMES, modules, reference_pages, summary, theme_of
 
 ROOT = Path(__file__).parents[1]
@@ -111,3 +112,15 @@ def test_the_glossary_explains_the_terms_that_the_book_uses() -> None:
     pages = [ROOT / "CHANGELOG.md", *BOOK.rglob("*.md"), *(ROOT / "notebooks").rglob("*.ipynb")]
     text = " ".join(page.read_text(encoding="utf-8") for page in pages if page.name != "glossary.md").lower()
     assert [term for term in terms if term.lower() not in text] == [], "explained, but never used"
+
+
+def test_every_data_set_has_its_licence_and_its_work_cited() -> None:
+    """A citation in the registry begins with the first author; the page on data cites that work."""
+    text = (BOOK / "data.md").read_text(encoding="utf-8")
+    cited = {key for keys in re.findall(r"\{cite(?::t)?\}`([^`]+)`", text) for key in keys.split(",")}
+    assert len(entries()) >= 21
+    for name, entry in entries().items():
+        assert len(entry.licence) > 5, name
+        work = re.split("; (?:collected|split)", entry.citation)[0]
+        author, years = re.match(r"\w+", work)[0].lower(), re.findall(r"\b(?:19|20)\d\d\b", work)
+        assert f"{author}{years[-1]}" in cited, name
