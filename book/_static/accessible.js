@@ -12,6 +12,8 @@ document.addEventListener("DOMContentLoaded", () => {
     const chapter = summary.closest("li")?.querySelector("a")?.textContent.trim();
     summary.setAttribute("aria-label", `Pages of ${chapter}`);
   });
+  // a folded cell's line reads "Show the solution", its name says "Toggle hidden content"
+  each("details.hide > summary", (summary) => summary.removeAttribute("aria-label"));
   // a list of references without items
   each(".citation-list > .citation", (citation) => citation.setAttribute("role", "listitem"));
   // the book's title outside of every landmark
