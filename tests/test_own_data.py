@@ -191,6 +191,7 @@ def test_a_graph_that_cannot_be_used(tmp_path, case):
             path.write_bytes(content if isinstance(content, bytes) else content.encode())
     message = refusal(folder)
     assert all(part in message for part in says), message
+    assert message.count(str(folder)) == 1 and ": " in message  # the place once, then what to do
 
 
 @pytest.mark.parametrize(
@@ -309,6 +310,15 @@ def test_run_on_a_folder_records_and_says_what_was_read(tmp_path, home, capsys):
     assert f"data: {name}: 34 nodes, 78 edges, 34 features, 2 classes" in out
     assert main(["run", "--dataset", name, "--clients", "2", "--rounds", "2"]) == 0
     assert list(home.runs.glob("*.json")) == [path]  # the same run
+
+
+def test_a_folder_beside_a_known_name_does_not_hide_it(tmp_path, monkeypatch, home):
+    monkeypatch.chdir(tmp_path)
+    for name in ("karate", "digits-01"):
+        (tmp_path / name).mkdir()
+    assert main(["run", "--dataset", "karate", "--clients", "2", "--hidden", "8", "--rounds", "1"]) == 0
+    assert main(["run", "--setting", "digits-01", "--hidden", "8", "--rounds", "1"]) == 0
+    assert len(list(home.runs.glob("*.json"))) == 2
 
 
 def test_several_sets_are_a_federation(tmp_path, home, capsys):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from cyclopts import Group, Parameter
 
 from fgl_core.datasets import NODE_DATASETS, own_data
-from fgl_core.datasets.groups import SETTINGS
+from fgl_core.datasets.groups import GRAPH_DATASETS, SETTINGS
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS
 from fgl_core.study.decisions import decided
@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from pydantic.fields import FieldInfo
 
 TITLES = {("node", "heterogeneity", "noise"): "Node classification", ("graph",): "Graph classification"}
+KNOWN = {*NODE_DATASETS, *SETTINGS, *GRAPH_DATASETS}
 CHOICES = {"dataset": NODE_DATASETS, "setting": SETTINGS}
 TRAINED = {task: kind for task, kind in TASKS.items() if issubclass(kind, RunSpec)}
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
@@ -97,7 +98,7 @@ def _own(folders: list[Path], given: Mapping[str, Any]) -> dict[str, str]:
         value = given.get(name)
         if folders and value is not None:
             raise InputError(f"--data stands in place of {flag(name)}: leave one of them out")
-        if value is not None and Path(value).is_dir() and value not in CHOICES[name]:
+        if value is not None and value not in KNOWN and Path(value).is_dir():
             raise InputError(f"{flag(name)} takes a name, and {value} is a folder: write --data {value}")
     found = [own_data(folder) for folder in folders]
     for data in found:

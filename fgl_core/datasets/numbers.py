@@ -97,6 +97,8 @@ def _from_text(path: Path) -> np.ndarray:
             skiprows=line if _are_names(fields) else 0,
             encoding="utf-8-sig",
         )
+    except InputError:
+        raise
     except UnicodeDecodeError:
         raise InputError(f"{path} is no text in UTF-8: write it as CSV") from None
     except OSError as error:

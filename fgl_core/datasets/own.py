@@ -77,8 +77,9 @@ def noted(name: str) -> OwnData:
     Raises:
         InputError: nothing, on this machine.
     """
+    note = _note(name)
     try:
-        return OwnData(**json.loads(_note(name).read_text(encoding="utf-8")))
+        return OwnData(**json.loads(note.read_text(encoding="utf-8")))
     except (OSError, ValueError, TypeError):
         raise InputError(
             f"nothing here says where {name} lies: give its folder once, `fgl data add FOLDER`"
