@@ -7,13 +7,8 @@ document.addEventListener("DOMContentLoaded", () => {
   each(".theme-switch-button", (button) => {
     button.setAttribute("aria-label", "Color mode: Light, Dark, System Settings");
   });
-  // the sidebar's buttons that fold a chapter's pages
-  each(".bd-links summary", (summary) => {
-    const chapter = summary.closest("li")?.querySelector("a")?.textContent.trim();
-    summary.setAttribute("aria-label", `Pages of ${chapter}`);
-  });
-  // a folded cell's line reads "Show the solution", its name says "Toggle hidden content"
-  each("details.hide > summary", (summary) => summary.removeAttribute("aria-label"));
+  // what is folded reads "Show the solution", its name says "Toggle hidden content"
+  each("summary[aria-label]", (summary) => summary.removeAttribute("aria-label"));
   // a list of references without items
   each(".citation-list > .citation", (citation) => citation.setAttribute("role", "listitem"));
   // the book's title outside of every landmark
