@@ -86,6 +86,13 @@ def test_without_its_solution_every_check_fails_and_names_the_task(lab: str) -> 
             task.judge("")
 
 
+@each_lab
+def test_an_answer_that_returns_nothing_gets_a_hint_too(lab: str) -> None:
+    for task in tasks(lab):
+        with pytest.raises(AssertionError, match=r"\w+ \w+"):
+            task.judge(re.sub(r"raise NotImplementedError\(.*\)", "return None", task.stub))
+
+
 @pytest.mark.parametrize(("lab", "number"), MISTAKES)
 def test_a_typical_mistake_gets_its_hint(lab: str, number: int) -> None:
     for hint, answer in MISTAKES[lab, number].items():
