@@ -88,6 +88,18 @@ def test_a_browser_that_prints_nothing_is_named_and_leaves_no_old_pdf(tmp_path: 
 
 @pytest.mark.browser
 @printing
+@pytest.mark.parametrize("styled", [True, False])
+def test_the_style_sheet_numbers_the_pages(tmp_path: Path, styled: bool) -> None:
+    page = tmp_path / "empty.html"
+    link = f'<link rel="stylesheet" media="print" href="{(STATIC / "print.css").as_uri()}">' if styled else ""
+    page.write_text(f"<!doctype html>{link}<p></p>")
+    print_page(chromium() or "", page, tmp_path / "empty.pdf")
+    words = re.search(r"<[0-9A-F]+> Tj|\] TJ", objects(tmp_path / "empty.pdf"))  # text is shown
+    assert bool(words) is styled
+
+
+@pytest.mark.browser
+@printing
 def test_all_pages_are_in_one_file_of_a4_pages_with_links_inside(project: Path) -> None:
     printed = build_pdf(project)
     assert printed == project / "_build" / "book.pdf"
