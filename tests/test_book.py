@@ -39,6 +39,7 @@ class Visit:
         errors: of scripts, the theme's own aside.
         maths: what MathJax could not read, and how many equations it has not set.
         width: pixels that the page takes on a screen of 420.
+        bare: figures without a caption, images without words in their place.
         plain: how many tables cannot be downloaded, or have a head and rows but do not sort.
         clipped: what is wider than a sheet of A4 without its margins when it is printed.
         barriers: findings of axe, each with its rule and where, in the light and in the dark.
@@ -49,6 +50,7 @@ class Visit:
     errors: list[str]
     maths: list[str]
     width: int
+    bare: list[str]
     plain: int
     clipped: list[str]
     barriers: list[str]
@@ -90,6 +92,10 @@ def visit(browser: Browser, page: str, known: dict[str, list[str]]) -> Visit:
         ".map(e => `not set: ${e.textContent}`))"
     )
     width = browser.value("document.documentElement.scrollWidth")
+    bare = browser.value(  # Sphinx gives an image without words its path
+        "[...document.querySelectorAll('.bd-article :is(figure:not(:has(figcaption)), img:not([alt]),"
+        ' img[alt=""], img[alt$=".png"], img[alt$=".svg"])\')].map(e => e.outerHTML.slice(0, 200))'
+    )
     plain = browser.value(
         "(tables => tables.filter(t => t.tHead && t.tBodies[0].rows.length > 1 && !t.querySelector('.sort'))"
         ".length + tables.length - document.querySelectorAll('.bd-article button.csv').length)"
@@ -99,7 +105,7 @@ def visit(browser: Browser, page: str, known: dict[str, list[str]]) -> Visit:
     browser.call("Emulation.setDeviceMetricsOverride", width=1280, **screen)
     elsewhere = [url for url in browser.requested if not url.startswith(("file:", "data:", "blob:"))]
     errors = [error for error in browser.errors if "THEBE_JS_URL" not in error]  # the theme declares it twice
-    return Visit(page, elsewhere, errors, maths, width, plain, clipped, barriers(browser, known))
+    return Visit(page, elsewhere, errors, maths, width, bare, plain, clipped, barriers(browser, known))
 
 
 def on_paper(browser: Browser) -> list[str]:
@@ -148,6 +154,9 @@ class TestEveryPage:
 
     def test_does_not_overflow_a_phone(self, visits: list[Visit]) -> None:
         assert {visit.page: visit.width for visit in visits if visit.width > 420} == {}
+
+    def test_puts_its_figures_into_words(self, visits: list[Visit]) -> None:
+        assert {visit.page: visit.bare for visit in visits if visit.bare} == {}
 
     def test_lets_its_tables_be_sorted_and_downloaded(self, visits: list[Visit]) -> None:
         assert {visit.page: visit.plain for visit in visits if visit.plain} == {}
