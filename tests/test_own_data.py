@@ -2,6 +2,7 @@
 
 import json
 import shutil
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +13,12 @@ from fgl_core.cli import main
 from fgl_core.datasets import load_graph_dataset, load_node_dataset, own_data
 from fgl_core.errors import InputError
 from fgl_core.study.execute import execute
-from fgl_core.study.spec import RunSpec
+from fgl_core.study.spec import RunSpec, Spec
 from fgl_core.study.store import Record, read_record
 
 pytestmark = pytest.mark.usefixtures("root")
 
+RESULTS = Path(__file__).parents[1] / "data" / "results"
 SMALL = {"clients": 2, "hidden": 8, "rounds": 3}
 # a path of six nodes, two features, two classes
 PATH = {
@@ -289,6 +291,12 @@ def test_records_on_own_data_can_be_read_where_the_data_are_not(tmp_path, home):
     shutil.rmtree(home.root)
     assert Record.parse(record).spec.dataset == name
     assert str(tmp_path) not in json.dumps(record)
+
+
+def test_what_was_recorded_before_is_still_the_same_run():
+    stored = [json.loads(path.read_text()) for path in RESULTS.rglob("*.json")]
+    assert stored
+    assert [data["digest"] for data in stored if Spec.parse(data["spec"]).digest != data["digest"]] == []
 
 
 def test_names_that_would_be_mistaken_are_refused(tmp_path):
