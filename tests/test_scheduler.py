@@ -11,7 +11,7 @@ import pytest
 
 from fgl_core.errors import InputError
 from fgl_core.study.catalogue import study_specs
-from fgl_core.study.scheduler import connected
+from fgl_core.study.scheduler import connected, run_on_workers
 from fgl_core.study.store import Store
 from fgl_core.study.sweep import sweep
 
@@ -102,6 +102,16 @@ def test_a_worker_killed_in_the_middle_costs_nothing_and_records_are_as_computed
     assert f"{len(SPECS)} of {len(SPECS)} runs recorded" in out and "on 2 workers" in err
     sweep(SPECS, tmp_path / "here")
     assert canonical(records) == canonical(tmp_path / "here")
+
+
+def test_runs_go_on_when_every_worker_was_away_for_a_moment(tmp_path, monkeypatch):
+    from distributed import Client, LocalCluster
+
+    one = {"n_workers": 1, "threads_per_worker": 1, "processes": False, "dashboard_address": None}
+    with LocalCluster(**one) as cluster, Client(cluster, set_as_default=False) as client:
+        monkeypatch.setattr(client, "nthreads", dict)
+        outcomes = list(run_on_workers(client, iter(SPECS[:3]), tmp_path))
+    assert [(outcome.spec, outcome.status) for outcome in outcomes] == [(spec, "done") for spec in SPECS[:3]]
 
 
 def test_what_is_wrong_with_a_scheduler_is_said_in_one_line(scheduler):

@@ -12,6 +12,7 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from fgl_core.datasets.sources import fetch
 from fgl_core.errors import InputError
 from fgl_core.study.costs import datasets_of
 from fgl_core.study.outcome import Outcome, compute, recorded
@@ -64,26 +65,26 @@ def run_on_workers(client: Client, specs: Iterator[Spec], folder: Path) -> Itera
     running: dict[Future, Spec] = {}
     ended = as_completed(loop=client.loop)
 
-    def begin(count: int) -> None:
-        for spec in islice(specs, count):
+    def begin() -> None:
+        # one also while there is no worker, as when the last one is being restarted: it waits for the next
+        workers = max(1, len(client.nthreads()))
+        for spec in islice(specs, max(0, workers - len(running))):
             future = client.submit(_on_worker, spec, pure=False)
             running[future] = spec
             ended.add(future)
 
     try:
-        begin(len(client.nthreads()))
+        begin()
         for future in ended:
             spec = running.pop(future)
             yield recorded(spec, _result(spec, future), folder)
-            begin(max(0, len(client.nthreads()) - len(running)))
+            begin()
     finally:
         client.cancel(list(running), force=True)
 
 
 def _on_worker(spec: Spec) -> dict[str, Any]:
     """What a worker does: a record, also of a run that fails."""
-    from fgl_core.datasets.sources import fetch
-
     try:
         fetch(datasets_of(spec))
     except InputError as error:

@@ -17,6 +17,7 @@ from functools import partial
 from pathlib import Path
 from typing import Literal, TextIO
 
+from fgl_core.datasets.sources import fetch
 from fgl_core.study.costs import Costs, datasets_of
 from fgl_core.study.outcome import Outcome
 from fgl_core.study.processes import run_here
@@ -70,7 +71,8 @@ def sweep(
     outcomes: list[Outcome] = []
     with ExitStack() as stack:
         if scheduler is None:
-            _fetch({name for spec in waiting for name in datasets_of(spec)})
+            # before workers ask for them
+            fetch(sorted({name for spec in waiting for name in datasets_of(spec)}))
             start = partial(run_here, jobs=jobs)
         else:
             client = stack.enter_context(connected(scheduler))
@@ -126,13 +128,6 @@ def _terminable() -> Iterator[threading.Event]:
             signal.signal(number, handler)
         if not stopped.is_set():  # else threads may still fail, until the process ends
             threading.excepthook = report_before
-
-
-def _fetch(datasets: set[str]) -> None:
-    """Have every dataset in the cache before workers ask for it, or raise before anything is computed."""
-    from fgl_core.datasets.sources import fetch
-
-    fetch(sorted(datasets))
 
 
 class _Bar:
