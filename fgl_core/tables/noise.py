@@ -64,17 +64,12 @@ def same_against_same(results: Results) -> pd.DataFrame:
 
     A row per dataset: dataset, and the columns of :func:`fgl_core.tables.cells.paired`.
     """
+    values = _values(results)
+    fedavg = values[values["method"] == "fedavg"].set_index("draw")
     rows = []
     for dataset in dict.fromkeys(spec.dataset for spec in results.specs):
-        first, again = (
-            {
-                spec.seed: record.data["best"]["test_accuracy"]
-                for spec in results.specs
-                if spec.dataset == dataset and spec.method.name == "fedavg" and kind(spec)
-                if (record := results.record(spec)) and record.status == "done"
-            }
-            for kind in (lambda s: not isinstance(s, NoiseSpec), lambda s: getattr(s, "varies", "") == "run")
-        )
+        here = fedavg[fedavg["dataset"] == dataset]
+        first, again = (here.loc[here["source"] == source, "value"].to_dict() for source in ("all", "run"))
         rows.append({"dataset": dataset, **paired(again, first)})
     return pd.DataFrame(rows)
 
@@ -101,18 +96,18 @@ def decidable(results: Results) -> pd.DataFrame:
 
 
 def _values(results: Results) -> pd.DataFrame:
-    """The test accuracy of each run by dataset, source, method and draw."""
+    """The test accuracy of each run by dataset, source (``run`` for the A/A test), method and draw."""
     rows = []
     for spec in results.specs:
         record = results.record(spec)
-        if record is None or record.status != "done" or getattr(spec, "varies", "") == "run":
+        if record is None or record.status != "done":
             continue
-        noise = isinstance(spec, NoiseSpec)
-        source, draw = (spec.varies, spec.other) if noise else ("all", spec.seed)
+        source = spec.varies if isinstance(spec, NoiseSpec) else "all"
+        draw = spec.seed if source in ("all", "run") else spec.other
         value = record.data["best"]["test_accuracy"]
         rows.append((spec.dataset, source, spec.method.name, draw, value))
         # what one source moves is seen around the run of seed 0, which is one of its draws
-        if not noise and spec.seed == 0:
+        if source == "all" and spec.seed == 0:
             rows += [(spec.dataset, name, spec.method.name, 0, value) for name in SOURCES if name != "all"]
     return pd.DataFrame(rows, columns=["dataset", "source", "method", "draw", "value"])
 
