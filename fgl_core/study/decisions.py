@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import field
 from functools import cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
@@ -21,7 +21,8 @@ from fgl_core.methods import METHODS
 from fgl_core.study.spec import GraphSpec, RunSpec
 
 FILE = Path("data", "decisions.toml")
-PARTS = ("setting", "training", "measured", "fedsage", "fedcch")
+Part = Literal["setting", "training", "measured", "fedsage", "fedcch"]
+PARTS: tuple[Part, ...] = get_args(Part)
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -38,7 +39,7 @@ class Decision:
         options: flat fields of a run, the method's parameters among them, by the option's name.
     """
 
-    part: Literal["setting", "training", "measured", "fedsage", "fedcch"]
+    part: Part
     question: str
     answer: str
     mark: Literal["inferred", "decided"]

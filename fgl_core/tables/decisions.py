@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pandas as pd
 
-from fgl_core.methods import METHODS
 from fgl_core.study.decisions import alternatives, decisions
 from fgl_core.study.results import Results
 from fgl_core.study.spec import RunSpec
@@ -16,22 +15,19 @@ def changes(results: Results) -> pd.DataFrame:
 
     A row is named by method and choice, such as ``FGSSL: momentum=keep``.
     """
-    methods = dict.fromkeys(spec.method.name for spec in results.specs)
-    names = {_name(results.as_written(spec)) for spec in results.specs}
-    pairs = {}
-    for method in methods:
-        title = METHODS[method].title
-        for choice in alternatives(method, type(results.specs[0])):
-            if (name := f"{title}: {choice}") in names and choice != title:
-                pairs[name] = (name, f"{title}: {title}")
-    return contrasts(results, pairs, label=lambda spec: _name(results.as_written(spec)))
+    names = {spec.digest: (spec.method.title, _choice(results.as_written(spec))) for spec in results.specs}
+    pairs = {
+        f"{title}: {choice}": (f"{title}: {choice}", f"{title}: {title}")
+        for title, choice in names.values()
+        if choice != title
+    }
+    return contrasts(results, pairs, label=lambda spec: ": ".join(names[spec.digest]))
 
 
 def questions(results: Results) -> pd.DataFrame:
     """The decisions that a study changes: what is open, the default, and the options tried."""
-    names = [_name(results.as_written(spec)).split(": ")[1] for spec in results.specs]
     tried: dict[str, list[str]] = {}
-    for choice in dict.fromkeys(names):
+    for choice in dict.fromkeys(_choice(results.as_written(spec)) for spec in results.specs):
         id, equals, option = choice.partition("=")
         if equals:
             tried.setdefault(id, []).append(option)
@@ -46,11 +42,10 @@ def questions(results: Results) -> pd.DataFrame:
     return pd.DataFrame.from_dict(rows, orient="index")
 
 
-def _name(spec: RunSpec) -> str:
-    """Method and choice of a run: the alternative that has the run's own digest."""
-    title = METHODS[spec.method.name].title
+def _choice(spec: RunSpec) -> str:
+    """What a run decides in another way: the alternative that has its digest; the method's title for none."""
     same = spec.model_dump(mode="json", include={"task", "dataset", "setting", "clients", "rounds", "seed"})
     for choice, fields in alternatives(spec.method.name, type(spec)).items():
         if RunSpec.parse({**same, **fields}).digest == spec.digest:
-            return f"{title}: {choice}"
-    raise ValueError(f"{spec.slug} is no single decision away from {title}")
+            return choice
+    raise ValueError(f"{spec.slug} is no single decision away from {spec.method.title}")
