@@ -42,13 +42,18 @@ def traffic_frame(results: Results, label: Label | None = None) -> pd.DataFrame:
 
 
 def traffic_table(frame: pd.DataFrame) -> Styler:
-    """:func:`traffic_frame` for a reader, in kB of 1000 bytes: a column per way and kind."""
+    """:func:`traffic_frame` for a reader, in kB of 1000 bytes: a column per way and kind.
+
+    A row is a mean over numbers of clients.
+    """
     wide = frame.assign(kB=frame["bytes"] / 1000).pivot_table(
         index=["dataset", "method"], columns=["way", "kind"], values="kB", sort=False
     )
     wide = wide[sorted(wide.columns, key=lambda column: column[0] != "up")]
     styler = wide.rename_axis(columns=[None, None]).style.format("{:.3f}", na_rep="–")
-    return styler.set_uuid("traffic").set_caption("kB per client and round")
+    return styler.set_uuid("traffic").set_caption(
+        "kB per client and round, mean over seeds and numbers of clients"
+    )
 
 
 def costs_to_reach(results: Results, label: Label | None = None) -> pd.DataFrame:
@@ -60,7 +65,7 @@ def costs_to_reach(results: Results, label: Label | None = None) -> pd.DataFrame
     Returns:
         One row per cell: dataset, clients, method (its label); pairs (seeds with a target), reached (how many
         of them get there); medians over seeds of rounds, megabytes (up and down, all clients together) and
-        seconds (of the machine of the records), infinite where fewer than half get there, nan without a pair.
+        seconds (of the machine of the records), infinite unless more than half get there, nan without a pair.
     """
     reached = rounds_by_seed(results, label)
     rows = []
