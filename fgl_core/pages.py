@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
+from fgl_core.parameters import parameters_of
 from fgl_core.reference import reference_pages
 from fgl_core.study.decisions import PARTS, decisions
 
@@ -114,8 +115,6 @@ def decision_table(part: str) -> str:
 
 def notebook_tables(notebooks: Iterable[Path], root: Path) -> str:
     """Every notebook of the book with the parameters that ``fgl render`` accepts."""
-    from fgl_core.render import parameters_of
-
     sections = []
     for notebook in notebooks:
         rows = [
@@ -185,7 +184,8 @@ def _outputs(cell: Any) -> Iterator[str]:
         if output.output_type == "stream":
             yield output.text
         for form, content in output.get("data", {}).items():
-            yield form if form.startswith("image/") else content
+            if form.startswith(("image/", "text/")):
+                yield form if form.startswith("image/") else content
 
 
 def _records(stamp: str) -> str:

@@ -1,34 +1,25 @@
 """Rendering: one notebook with other parameters, and the whole book.
 
 Both execute notebooks with papermill, in the notebook's own folder and with the kernel of this environment.
-papermill itself only prints a line when a parameter does not exist, so names and types are checked here
-first, against the notebook's cell tagged ``parameters``.
 """
 
 from __future__ import annotations
 
-import ast
-import io
 import os
 import re
 import shutil
 import subprocess
 import sys
 import time
-import tokenize
 from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from fgl_core.errors import InputError, unknown
 from fgl_core.pages import name_tables_apart, say_how_made, write_tables
+from fgl_core.parameters import parameters_of
 
 CELL_TIMEOUT = 900  # seconds for one cell of the book, whose notebooks compute nothing long
-ANNOTATIONS = {kind.__name__: kind for kind in (bool, int, float, str, list, tuple, dict)} | {
-    "Literal": Literal
-}
 ANSI_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -38,94 +29,6 @@ class NotebookFailed(RuntimeError):
 
 class BookFailed(RuntimeError):
     """Jupyter Book reported an error or a warning; the book that was there before is untouched."""
-
-
-@dataclass(frozen=True)
-class Parameter:
-    """One line of a notebook's parameters cell, e.g. ``clients: list[int] = [5, 10]  # how many``."""
-
-    name: str
-    annotation: str
-    default: Any
-    meaning: str = ""  # the comment behind it
-
-    def parse(self, text: str) -> Any:
-        """The value written as ``text`` on a command line.
-
-        Raises:
-            InputError: when it is not of the parameter's type.
-        """
-        from pydantic import TypeAdapter, ValidationError
-
-        candidates: list[Any] = [text]
-        if self.annotation != "str":
-            with suppress(ValueError, SyntaxError):  # a bare word, such as a name out of a Literal
-                candidates.insert(0, ast.literal_eval(text))
-        kind = TypeAdapter(_type(self.annotation))
-        for candidate in candidates:
-            try:
-                return kind.validate_python(candidate, strict=True)
-            except ValidationError:
-                continue
-        raise InputError(
-            f"parameter {self.name}: {text!r} is not of type {self.annotation}; "
-            f"write it like the default, -p {self.name} {_shell(self.default)}"
-        )
-
-
-def parameters_of(notebook: Path) -> dict[str, Parameter]:
-    """The parameters of a notebook by name, in the order of its cell tagged ``parameters``.
-
-    Raises:
-        InputError: when the file is not a notebook, or has not exactly one such cell, or the cell holds
-            something other than assignments of plain values.
-    """
-    cells = [
-        cell["source"]
-        for cell in _read(notebook).cells
-        if "parameters" in cell.get("metadata", {}).get("tags", [])
-    ]
-    if len(cells) != 1:
-        raise InputError(
-            f"{notebook}: {len(cells)} cells are tagged 'parameters'; a notebook needs exactly one"
-        )
-    tokens = tokenize.generate_tokens(io.StringIO(cells[0]).readline)
-    try:
-        comments = {
-            token.start[0]: token.string.lstrip("# ") for token in tokens if token.type == tokenize.COMMENT
-        }
-        found = [
-            replace(_parameter(node), meaning=comments.get(node.end_lineno, ""))
-            for node in ast.parse(cells[0]).body
-            if not _is_import(node)
-        ]
-    except (SyntaxError, tokenize.TokenError, ValueError) as error:
-        raise InputError(
-            f"{notebook}: {error} in the parameters cell; write 'name: type = plain value  # what it is'"
-        ) from None
-    return {parameter.name: parameter for parameter in found}
-
-
-def _is_import(node: ast.stmt) -> bool:
-    return isinstance(node, ast.ImportFrom) and node.module == "typing"
-
-
-def _parameter(node: ast.stmt) -> Parameter:
-    match node:
-        case ast.AnnAssign(target=ast.Name(id=name), annotation=annotation, value=ast.expr() as value):
-            _type(ast.unparse(annotation))
-            return Parameter(name, ast.unparse(annotation), ast.literal_eval(value))
-        case ast.Assign(targets=[ast.Name(id=name)], value=value):
-            default = ast.literal_eval(value)
-            return Parameter(name, type(default).__name__, default)
-    raise ValueError(f"line {node.lineno} is no assignment")
-
-
-def _type(annotation: str) -> Any:
-    try:
-        return eval(annotation, {"__builtins__": {}}, ANNOTATIONS)
-    except (NameError, TypeError):
-        raise ValueError(f"the type {annotation} is not a plain one") from None
 
 
 def render(notebook: Path, parameters: dict[str, str], output: Path | None = None) -> Path:
@@ -183,13 +86,11 @@ def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
     pages = list(book_pages(root))  # every name is checked before anything runs
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
-    for name in ("_config.yml", "_toc.yml", "CHANGELOG.md"):
+    for name in ("_config.yml", "CHANGELOG.md"):
         shutil.copy(root / name, out / name)
     shutil.copytree(root / "book", out / "book")
-
-    shutil.copytree(  # pages show code straight from these files
-        root / "fgl_core", out / "fgl_core", ignore=shutil.ignore_patterns("__pycache__")
-    )
+    # pages show code straight from these files
+    shutil.copytree(root / "fgl_core", out / "fgl_core", ignore=shutil.ignore_patterns("__pycache__"))
     notebooks = [page for page in pages if page.suffix == ".ipynb"]
     write_tables(out / "book" / "_generated", notebooks, root)
     jobs = max(1, min(cpu_count(), len(notebooks)))
@@ -197,6 +98,7 @@ def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
     ended = pool(delayed(_execute_page)(root, out, page) for page in notebooks)
     for number, (page, seconds) in enumerate(zip(notebooks, ended, strict=True), start=1):
         print(f"[{number}/{len(notebooks)}] {page}: {seconds:.0f} s", flush=True)
+    shutil.copy(root / "_toc.yml", out / "_toc.yml")  # last: where it lies, every notebook was executed
     return out
 
 
@@ -286,17 +188,6 @@ def book_pages(root: Path) -> Iterator[Path]:
         yield page.relative_to(root)
 
 
-def _read(notebook: Path) -> Any:
-    import nbformat
-
-    if not notebook.is_file():
-        raise InputError(f"no notebook {notebook}: give the path of an .ipynb file")
-    try:
-        return nbformat.read(notebook, as_version=4)
-    except (nbformat.reader.NotJSONError, nbformat.ValidationError, UnicodeDecodeError):
-        raise InputError(f"{notebook} is not a notebook: give the path of an .ipynb file") from None
-
-
 def _execute(
     notebook: Path, output: Path, values: dict[str, Any], timeout: int | None, page: Path | None = None
 ) -> None:
@@ -362,11 +253,6 @@ def _page(executed: Path, notebook: Path) -> str:
     )
     body, _ = exporter.from_filename(str(executed))
     return body
-
-
-def _shell(value: Any) -> str:
-    text = value if isinstance(value, str) else repr(value)
-    return text if re.fullmatch(r"[\w./-]+", text) else f"'{text}'"
 
 
 def main() -> int:

@@ -104,7 +104,9 @@ def test_searches_are_counted_as_searches() -> None:
 
 
 def test_a_page_of_words_alone_says_nothing() -> None:
-    assert made(markdown("Some words."), printed("1\n")) == ([], [])
+    widget = new_output("display_data", {"application/json": {"<table": 1}, "text/plain": "a bar"})
+    cells = markdown("Some words."), printed("1\n"), new_code_cell(outputs=[widget])
+    assert made(*cells) == ([], [])
 
 
 def test_a_styled_table_has_its_page_in_its_identifiers() -> None:

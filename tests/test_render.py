@@ -9,7 +9,8 @@ import nbformat
 import pytest
 
 from fgl_core.errors import InputError
-from fgl_core.render import BookFailed, NotebookFailed, build_book, parameters_of, render, stage_book
+from fgl_core.parameters import parameters_of
+from fgl_core.render import BookFailed, NotebookFailed, build_book, render, stage_book
 
 PARAMETERS = """\
 from typing import Literal
@@ -193,8 +194,18 @@ def test_the_staging_tree_mirrors_the_project(project: Path, capsys: pytest.Capt
     executed = nbformat.read(out / "notebooks" / "one.ipynb", as_version=4)
     assert "papermill" not in executed.metadata
     assert "How this was made" not in executed.cells[-1].source  # it shows neither a figure nor a table
+    assert (out / "_toc.yml").is_file()
     two = nbformat.read(out / "notebooks" / "deep" / "two.ipynb", as_version=4)
     assert "`fgl render notebooks/deep/two.ipynb`" in two.cells[-1].source
+
+
+def test_a_staging_tree_without_all_of_its_notebooks_lists_no_page(project: Path) -> None:
+    """The PDF is printed from a tree that lists its pages: a failed one must not pass for it."""
+    stage_book(root=project)
+    write_notebook(project / "notebooks" / "deep" / "two.ipynb", "1 / 0")
+    with pytest.raises(NotebookFailed, match="two"):
+        stage_book(root=project)
+    assert not (project / "_build" / "source" / "_toc.yml").exists()
 
 
 def test_a_page_that_is_missing_is_named_before_anything_runs(project: Path) -> None:

@@ -16,7 +16,8 @@ import yaml
 import fgl_core
 from fgl_core.methods import METHODS
 from fgl_core.pages import method_tables
-from fgl_core.render import book_pages, parameters_of
+from fgl_core.parameters import parameters_of
+from fgl_core.render import book_pages
 
 ROOT = Path(__file__).parents[1]
 NOTEBOOKS = sorted((ROOT / "notebooks").rglob("*.ipynb"))
