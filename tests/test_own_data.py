@@ -222,6 +222,13 @@ def test_npz_files_that_cannot_be_used(tmp_path, save, says):
     assert says in refusal(folder)
 
 
+def test_a_matrix_in_place_of_a_list_of_edges_is_not_written_out_to_say_so(tmp_path):
+    folder = folder_of(tmp_path / "path", PATH)
+    (folder / "edges.csv").unlink()
+    sp.save_npz(folder / "edges.npz", sp.csr_array((10**6, 10**6)))  # eight terabytes with its zeros
+    assert "edges.npz has 1000000 columns instead of 2" in refusal(folder)
+
+
 GRAPH_FAULTS = {
     "no labels": ({"graph_labels": None}, ["no PAIRS_graph_labels.txt"]),
     "no edges": ({"A": None}, ["no PAIRS_A.txt"]),

@@ -49,9 +49,9 @@ class Numbers:
         Raises:
             InputError: another number of columns, or a value that is not whole.
         """
+        if self.values.shape[1] != columns:
+            raise InputError(f"{self.path} has {self.values.shape[1]} columns instead of {columns}: {what}")
         values = self.values.toarray() if sp.issparse(self.values) else self.values
-        if values.shape[1] != columns:
-            raise InputError(f"{self.path} has {values.shape[1]} columns instead of {columns}: {what}")
         # beyond 2**53, float64 holds no longer every whole number
         odd = ((values != np.rint(values)) | (np.abs(values) > 2**53)).any(axis=1)
         if odd.any():
