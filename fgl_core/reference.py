@@ -46,8 +46,8 @@ def modules() -> list[str]:
         name = ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
         if not LEFT_OUT.fullmatch(name):
             names.append(name)
-    order = [part for _, parts in THEMES.values() for part in parts]
-    return sorted(names, key=lambda name: ((*order, part := name.split(".")[1]).index(part), name))
+    order = {part: place for place, part in enumerate(part for _, parts in THEMES.values() for part in parts)}
+    return sorted(names, key=lambda name: (order.get(name.split(".")[1], len(order)), name))
 
 
 def theme_of(module: str) -> str:

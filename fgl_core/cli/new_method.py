@@ -14,7 +14,7 @@ from fgl_core.methods import METHODS
 TEMPLATES = Path(__file__).with_name("templates")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 LONGEST = 30  # letters of a name, so that the lines written keep to the project's width
-LAST = re.compile(r"(?ms)\A(.*^ *- file: notebooks/beyond/[^\n]*\n)")  # up to the last page of its part
+LAST = re.compile(r"(?ms)\A.*^ *- file: notebooks/beyond/[^\n]*\n")  # up to the last page of its part
 
 NEXT = """\
 It runs as FedAvg until you change it:
@@ -59,8 +59,7 @@ def new_method(name: str) -> int:
                 file.write(text)
             print(f"  wrote {path.relative_to(root)}")
         line = f"      - file: notebooks/beyond/{name}\n"
-        rest = contents.read_text(encoding="utf-8")[listed.end() :]
-        contents.write_text(listed[1] + line + rest, encoding="utf-8")
+        contents.write_text(listed[0] + line + listed.string[listed.end() :], encoding="utf-8")
         print("  added the notebook to _toc.yml\n")
     except OSError as error:
         raise InputError(f"cannot write to {root} ({error.strerror}): make it writable") from error

@@ -8,14 +8,16 @@ from collections.abc import Mapping
 from contextlib import ExitStack
 from typing import TYPE_CHECKING, Any
 
+from fgl_core.cli.data import fetching
 from fgl_core.cli.flags import flag, range_of, source_of, takes_flags
 from fgl_core.datasets.own import is_own, noted
+from fgl_core.datasets.sources import fetch
 from fgl_core.errors import InputError
 from fgl_core.methods import METHODS
+from fgl_core.study.costs import datasets_of
 from fgl_core.study.decisions import decisions
 from fgl_core.study.spec import GraphSpec, RunSpec
 from fgl_core.study.store import Store, check_writable, write_record
-from fgl_core.study.sweep import datasets_of
 
 if TYPE_CHECKING:
     from fgl_core.federation import Round
@@ -71,9 +73,6 @@ def list_decisions() -> None:
 
 def bring_data(spec: RunSpec) -> None:
     """Fetch what a run needs, with a progress bar where bytes have to come."""
-    from fgl_core.cli.data import fetching
-    from fgl_core.datasets.sources import fetch
-
     with fetching() as progress:
         fetch(datasets_of(spec), progress)
 
