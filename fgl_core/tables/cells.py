@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from math import isfinite, nan
 from typing import Any
@@ -12,6 +12,7 @@ import pandas as pd
 from fgl_core.methods import METHODS
 from fgl_core.study.results import Results
 from fgl_core.study.spec import GraphSpec, RunSpec
+from fgl_core.study.store import Record
 from fgl_core.tables.frames import EVERYWHERE, OWN
 from fgl_core.tables.labels import Label, conditions, place, placed_runs
 from fgl_core.tables.statistics import (
@@ -23,6 +24,7 @@ from fgl_core.tables.statistics import (
     paired_interval,
 )
 
+Measure = str | Callable[[Record], float]  # a value of a record's best round, or made of a record
 MARGIN = 0.01  # two accuracies that differ by less than a point count as alike
 
 
@@ -34,14 +36,15 @@ class Cell:
     clients: int
     label: str
     method: str
-    measure: str
+    measure: Measure
     specs: list[RunSpec]
 
     def values(self, results: Results) -> dict[int, float]:
         """The measure at the best-validation round of each finished run, by seed."""
+        measure = self.measure
         found = ((spec.seed, results.record(spec)) for spec in self.specs)
         return {
-            seed: record.data["best"][self.measure]
+            seed: measure(record) if callable(measure) else record.data["best"][measure]
             for seed, record in found
             if record is not None and record.status == "done"
         }
@@ -67,13 +70,14 @@ class Cell:
         }
 
 
-def cells(results: Results, *, label: Label | None = None, measure: str = OWN) -> list[Cell]:
+def cells(results: Results, *, label: Label | None = None, measure: Measure = OWN) -> list[Cell]:
     """The cells of the comparison, in the study's order. Local has two: own test nodes, and everyone's.
 
     Args:
         label: what a run is called; runs of one name are seeds of one cell. By default the method's title
             and what tells its runs apart.
-        measure: a value of the record's best round. Only the accuracy is measured everywhere.
+        measure: a value of the record's best round, or what makes one of a record that is done. Only the
+            accuracy is measured everywhere.
     """
     grouped: dict[tuple[str, int, str], list[RunSpec]] = {}
     for clients, text, spec in placed_runs(results, label):
@@ -92,7 +96,7 @@ def cells(results: Results, *, label: Label | None = None, measure: str = OWN) -
 
 
 def comparison(
-    results: Results, baseline: str = "fedavg", *, label: Label | None = None, measure: str = OWN
+    results: Results, baseline: str = "fedavg", *, label: Label | None = None, measure: Measure = OWN
 ) -> pd.DataFrame:
     """One row per cell: how accurate, and how different from the baseline, seed by seed.
 
