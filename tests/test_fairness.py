@@ -11,7 +11,7 @@ from fgl_core.study.store import write_record
 from fgl_core.tables.fairness import client_shares, fairness_frame
 from fgl_core.tables.traffic import costs_table, costs_to_reach
 
-PART = {"dataset": ["cora"], "clients": [5], "method": ["local", "fedavg", "fgssl", "fedprox"]}
+PART = {"dataset": ["cora"], "clients": [5], "method": ["local", "fedavg", "fgssl", "fedprox", "global"]}
 # correct of ten at four clients; the fifth holds no test node
 CORRECT = {"fedavg": [2, 4, 6, 8, 0], "fgssl": [4, 8, 8, 8, 0], "local": [1, 9, 9, 9, 0]}
 
@@ -23,6 +23,9 @@ def records(home, **options):
         if spec.method.name == "fgssl":
             correct[0] += spec.seed
         data = synthetic_record(spec, 0.8)
+        if spec.method.name == "global":
+            write_record(data, home.folder("fgssl-table1", "lite"))
+            continue
         tests = [10, 10, 10, 10, 0]
         data["partition"]["clients"] = [
             client | {"test": test} for client, test in zip(data["partition"]["clients"], tests, strict=True)
@@ -40,7 +43,7 @@ def test_worst_and_spread_by_hand_without_clients_that_have_no_test_node(home):
     assert frame["mean"]["FGSSL"] == pytest.approx((0.4 + 0.5 + 0.6) / 3)
     assert frame["difference"]["FGSSL"] == pytest.approx(0.3)
     assert frame["low"]["FGSSL"] == pytest.approx(0.3 - 4.3026527 * 0.1 / np.sqrt(3))
-    assert frame["mean"]["Local, own test nodes"] == pytest.approx(0.1) and len(frame) == 4
+    assert frame["mean"]["Local, own test nodes"] == pytest.approx(0.1) and len(frame) == 4  # Global has none
     spread = fairness_frame(results, "spread").set_index("method")
     assert spread["mean"]["FedAvg"] == pytest.approx(np.std([0.2, 0.4, 0.6, 0.8]))
     assert spread["mean"]["FedProx"] == 0
@@ -76,7 +79,7 @@ def test_what_it_takes_to_reach_fedavgs_end_by_hand(home):
     # two rounds up and down, and half a megabyte before them; slower rounds
     assert frame.loc["FGSSL", ["rounds", "megabytes", "seconds"]].tolist() == [2, 4.5, 6]
     assert frame.loc["FedProx", "megabytes"] == np.inf and frame["reached"]["FedProx"] == 0
-    assert len(frame) == 4  # Local once
+    assert len(frame) == 5  # Local once
     text = costs_table(frame.reset_index()).to_html()
     assert "not reached" in text and "0 of 3" in text and "4.50" in text
 

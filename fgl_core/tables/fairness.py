@@ -7,16 +7,20 @@ from typing import Literal
 import numpy as np
 import pandas as pd
 
+from fgl_core.methods import METHODS
 from fgl_core.study.results import Results
 from fgl_core.study.store import Record
 from fgl_core.tables.cells import comparison
 from fgl_core.tables.frames import OWN
+from fgl_core.tables.statistics import holm
 
 
 def fairness_frame(
     results: Results, measure: Literal["worst", "spread"], baseline: str = "fedavg"
 ) -> pd.DataFrame:
     """A measure of fairness, as :func:`~fgl_core.tables.cells.comparison`; ``best`` marks no row.
+
+    A method that trains on the whole graph has no clients to compare, and no row.
 
     Args:
         measure: ``worst``: the accuracy of the client that has the least; ``spread``: the standard deviation
@@ -26,7 +30,8 @@ def fairness_frame(
     """
     of = {"worst": np.min, "spread": np.std}[measure]
     frame = comparison(results, baseline, measure=lambda record: float(of(client_shares(record))))
-    return frame.assign(measure=OWN, best=False)
+    frame = frame[~frame["name"].map(lambda name: METHODS[name].centralised)].reset_index(drop=True)
+    return frame.assign(measure=OWN, best=False, p_holm=holm(list(frame["p"])))
 
 
 def client_shares(record: Record) -> np.ndarray:
