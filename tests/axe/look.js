@@ -2,6 +2,7 @@
 async function look(theme, known, rules) {
   document.documentElement.dataset.theme = document.documentElement.dataset.mode = theme;
   document.head.insertAdjacentHTML("beforeend", "<style>* { transition: none !important; }</style>");
+  await settled();
   document.querySelectorAll("[data-sample]").forEach((element) => element.removeAttribute("data-sample"));
   const samples = [...looks()].filter(([key]) => !known.includes(key));
   samples.forEach(([, element]) => element.setAttribute("data-sample", ""));
@@ -13,6 +14,13 @@ async function look(theme, known, rules) {
     looks: samples.map(([key]) => key),
     found: found.flatMap((rule) => rule.nodes.map((node) => [rule.id, rule.impact, node.html.slice(0, 200)])),
   };
+}
+
+/** The theme takes what does not scroll out of the keyboard's reach, and notices a new width a moment late. */
+async function settled() {
+  const scrolls = (part) => part.scrollWidth > part.clientWidth || part.scrollHeight > part.clientHeight;
+  const late = () => [...document.querySelectorAll(".bd-article [tabindex='-1']")].some(scrolls);
+  for (let waits = 0; late() && waits < 100; waits += 1) await new Promise((done) => setTimeout(done, 100));
 }
 
 /** One element for each combination of colour, background and letters that texts of the page have. */
