@@ -94,7 +94,7 @@ def test_a_worker_killed_in_the_middle_costs_nothing_and_records_are_as_computed
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_for(lambda: len(list(records.glob("*.json"))) >= 2)
+    wait_for(lambda: len(list(records.glob("*.json"))) >= 1)
     assert len(list(records.glob("*.json"))) < len(SPECS)
     doomed.send_signal(signal.SIGKILL)
     out, err = study.communicate(timeout=300)
