@@ -36,6 +36,17 @@ def project_root() -> Path:
     return _user_cache() / "fgl_core"
 
 
+def shipped(module: str, place: str) -> Path:
+    """A file that the code reads: beside the module in a wheel, at its place in a checkout.
+
+    Args:
+        module: the ``__file__`` of the module that reads it.
+        place: the path in the checkout, such as ``data/registry.toml``.
+    """
+    beside = Path(module).with_name(Path(place).name)
+    return beside if beside.is_file() else Path(__file__).resolve().parents[1] / place
+
+
 def _user_cache() -> Path:
     if sys.platform == "win32" and os.environ.get("LOCALAPPDATA"):
         return Path(os.environ["LOCALAPPDATA"])

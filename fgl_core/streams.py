@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 #: The draws made before training begins. All others belong to ``training``: views, dropout, shuffling.
 SETUP = ("partition", "split", "init")
+SOURCES = (*SETUP, "training")  # of chance in a run
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Streams:
 
     Attributes:
         seed: root of the streams.
-        varied: purposes, of :data:`SETUP` and ``training``, whose streams have another root.
+        varied: those of :data:`SOURCES` whose streams have another root.
         other: that root.
     """
 

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from fgl_core.errors import unknown
+from fgl_core.root import MARK, shipped
 
 
 @dataclass(frozen=True)
@@ -85,8 +86,7 @@ class Entry:
 
 def registry_path() -> Path:
     """The registry that belongs to this code."""
-    shipped = Path(__file__).with_name("registry.toml")
-    return shipped if shipped.is_file() else Path(__file__).resolve().parents[2] / "data" / "registry.toml"
+    return shipped(__file__, str(MARK))
 
 
 @cache

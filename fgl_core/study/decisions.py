@@ -10,7 +10,6 @@ import tomllib
 from collections.abc import Iterable, Mapping
 from dataclasses import field
 from functools import cache
-from pathlib import Path
 from typing import Any, Literal, get_args
 
 from pydantic import ConfigDict
@@ -18,9 +17,9 @@ from pydantic.dataclasses import dataclass
 
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS
+from fgl_core.root import shipped
 from fgl_core.study.spec import GraphSpec, RunSpec
 
-FILE = Path("data", "decisions.toml")
 Part = Literal["setting", "training", "measured", "fedsage", "fedcch"]
 PARTS: tuple[Part, ...] = get_args(Part)
 
@@ -51,9 +50,8 @@ class Decision:
 @cache
 def decisions() -> dict[str, Decision]:
     """Every decision by its id, in the order of the book."""
-    shipped = Path(__file__).with_name("decisions.toml")
-    path = shipped if shipped.is_file() else Path(__file__).resolve().parents[2] / FILE
-    found = {id: Decision(**values) for id, values in tomllib.loads(path.read_text(encoding="utf-8")).items()}
+    text = shipped(__file__, "data/decisions.toml").read_text(encoding="utf-8")
+    found = {id: Decision(**values) for id, values in tomllib.loads(text).items()}
     return dict(sorted(found.items(), key=lambda item: PARTS.index(item[1].part)))
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
+from fgl_core.streams import SOURCES
 from fgl_core.study.decisions import alternatives
 from fgl_core.study.grid import CITATION, SCALES, Scale, grid
 from fgl_core.study.spaces import SPACES
@@ -15,7 +16,6 @@ from fgl_core.study.spec import NodeSpec, RunSpec
 
 TAUS = (0.01, 0.05, 0.1, 0.2, 0.5, 1.0)
 OMEGAS = (0.1, 1.0, 5.0, 10.0, 20.0)
-SOURCES = ("partition", "split", "init", "training")  # of chance
 VIEWS = ("none", "weak", "strong")
 # the optimiser of the authors' configurations: no momentum, a rate per dataset, on Citeseer with clipping
 RELEASED = {

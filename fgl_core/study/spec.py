@@ -23,7 +23,7 @@ from fgl_core.datasets.groups import GRAPH_DATASETS, SETTINGS, setting_datasets
 from fgl_core.datasets.own import is_own
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS, Method
-from fgl_core.streams import Streams
+from fgl_core.streams import SOURCES, Streams
 
 
 class Spec(BaseModel):
@@ -191,7 +191,7 @@ class NoiseSpec(NodeSpec):
     """A run of node classification of which one source of chance has a seed of its own."""
 
     task: Literal["noise"] = "noise"
-    varies: Literal["partition", "split", "init", "training", "run"] = Field(
+    varies: Literal[*SOURCES, "run"] = Field(
         "run", description="what is drawn from the other seed; run: the initial model and all of training"
     )
     other: int = Field(1, ge=0, le=2**31 - 1, description="that other seed")

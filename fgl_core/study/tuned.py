@@ -17,7 +17,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 
 from fgl_core.errors import InputError, reason
-from fgl_core.root import project_root
+from fgl_core.root import project_root, shipped
 from fgl_core.study.spaces import SPACES, selection, space_of
 from fgl_core.study.spec import NodeSpec
 
@@ -72,10 +72,8 @@ def tuned_values() -> dict[str, dict[str, Choice]]:
     Raises:
         InputError: a file that cannot be read as such.
     """
-    shipped = Path(__file__).with_name("tuned.toml")
-    of_the_code = shipped if shipped.is_file() else Path(__file__).resolve().parents[2] / FILE
     found: dict[str, dict[str, Choice]] = {}
-    for path in dict.fromkeys((of_the_code, project_root() / FILE)):
+    for path in dict.fromkeys((shipped(__file__, str(FILE)), project_root() / FILE)):
         if path.is_file():
             found |= read_choices(path)
     return found

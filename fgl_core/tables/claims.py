@@ -15,6 +15,7 @@ import pandas as pd
 from pydantic import BaseModel, ConfigDict, ValidationError, model_validator
 
 from fgl_core.errors import InputError, reason, unknown
+from fgl_core.root import shipped
 from fgl_core.study.catalogue import STUDIES, study_specs
 from fgl_core.study.results import Results
 from fgl_core.tables.cells import MARGIN, cells
@@ -83,9 +84,7 @@ def load_claims(path: Path | None = None) -> list[Claim]:
     Raises:
         InputError: one line that names the file, the claim, and what is wrong with it.
     """
-    if path is None:
-        shipped = Path(__file__).with_name("claims.toml")
-        path = shipped if shipped.is_file() else Path(__file__).resolve().parents[2] / "book" / "claims.toml"
+    path = path or shipped(__file__, "book/claims.toml")
     try:
         entries = tomllib.loads(path.read_text(encoding="utf-8")).get("claim", [])
     except (OSError, ValueError) as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from math import inf, nan, sqrt
+from math import inf, isnan, nan, sqrt
 
 import pandas as pd
 
@@ -49,7 +49,7 @@ class Ranking:
         if self.blocks < 2:
             return f"Fewer than two {of} in which every method has a value: nothing to rank yet."
         alike = "may all be alike" if self.p >= LEVEL else "are not all alike"
-        p = "unknown" if self.p != self.p else f"{self.p:.3f}" if self.p >= 0.001 else "below 0.001"
+        p = "unknown" if isnan(self.p) else f"{self.p:.3f}" if self.p >= 0.001 else "below 0.001"
         return (
             f"Over {self.blocks} {of} the methods {alike} (Friedman, p {p}). Average ranks less than"
             f" **{self.critical:.2f}** apart are not told apart."

@@ -56,20 +56,17 @@ def traffic_table(frame: pd.DataFrame) -> Styler:
     )
 
 
-def costs_to_reach(results: Results, label: Label | None = None) -> pd.DataFrame:
+def costs_to_reach(results: Results) -> pd.DataFrame:
     """What it takes until a run first reaches what FedAvg of its seed ends with.
-
-    Args:
-        label: as in :func:`fgl_core.tables.cells.cells`.
 
     Returns:
         One row per cell: dataset, clients, method (its label); pairs (seeds with a target), reached (how many
         of them get there); medians over seeds of rounds, megabytes (up and down, all clients together) and
         seconds (of the machine of the records), infinite unless more than half get there, nan without a pair.
     """
-    reached = rounds_by_seed(results, label)
+    reached = rounds_by_seed(results)
     rows = []
-    for cell in (cell for cell in cells(results, label=label) if cell.measure == OWN):
+    for cell in (cell for cell in cells(results) if cell.measure == OWN):
         at = {spec.seed: results.record(spec) for spec in cell.specs}
         seeds = reached[cell.dataset, cell.clients, cell.label]
         spent = [_spent(record, rounds) for seed, rounds in seeds.items() if (record := at[seed])]
