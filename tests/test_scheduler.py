@@ -5,14 +5,13 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 
 import pytest
+from sweeps import canonical, wait_for
 
 from fgl_core.errors import InputError
 from fgl_core.study.catalogue import study_specs
 from fgl_core.study.scheduler import connected, run_on_workers
-from fgl_core.study.store import Store
 from fgl_core.study.sweep import sweep
 
 pytest.importorskip("distributed")
@@ -45,13 +44,6 @@ def free_port():
         return s.getsockname()[1]
 
 
-def wait_for(condition, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
-
-
 @pytest.fixture
 def scheduler(start):
     """A scheduler on this machine; its address, and a function that starts a worker of it."""
@@ -71,10 +63,6 @@ def workers_of(address):
 
     with Client(address, timeout=60, set_as_default=False) as client:
         return len(client.nthreads())
-
-
-def canonical(folder):
-    return {digest: record.canonical() for digest, record in Store(folder).load(folder).items()}
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="no SIGKILL")

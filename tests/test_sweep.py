@@ -6,10 +6,10 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
+from sweeps import canonical, wait_for
 from synthetic import synthetic_record
 
 from fgl_core.cli import main
@@ -34,10 +34,6 @@ def specs(*changes):
 
 def small(count):
     return specs(*({"seed": seed} for seed in range(count)))
-
-
-def canonical(folder):
-    return {digest: record.canonical() for digest, record in Store(folder).load(folder).items()}
 
 
 def test_two_workers_and_one_give_identical_records_and_failures_stop_no_other(tmp_path):
@@ -173,13 +169,6 @@ def study(tmp_path):
 
 def records(root):
     return {path: path.stat().st_mtime_ns for path in (root / "data" / "runs").glob("*.json")}
-
-
-def wait_for(condition, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "waited in vain"
-        time.sleep(0.05)
 
 
 def children(parent):

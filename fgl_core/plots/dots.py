@@ -11,7 +11,7 @@ import pandas as pd
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fgl_core.plots.style import COLOURS, MARKERS, WIDTH, grid, styled
+from fgl_core.plots.style import COLOURS, GREY, MARKERS, WIDTH, grid, styled
 
 
 def difference_dots(frame: pd.DataFrame, baseline: str | None = "FedAvg") -> Figure:
@@ -47,7 +47,7 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
         layout="constrained",
     )
     for dataset, axes in zip(datasets, panels[:, 0], strict=True):
-        axes.axvline(0, color="#767676", linewidth=1)
+        axes.axvline(0, color=GREY, linewidth=1)
         here = places[dataset]
         offsets = np.linspace(-0.25, 0.25, len(here)) if len(here) > 1 else [0.0]
         for number, offset in zip(here, offsets, strict=True):

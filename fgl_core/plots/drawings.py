@@ -11,9 +11,7 @@ import numpy as np
 from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 
-from fgl_core.plots.style import COLOURS, WIDTH, note, styled
-
-ACROSS = 3  # drawings in a line, so that they stay legible on a phone
+from fgl_core.plots.style import ACROSS, COLOURS, GREY, WIDTH, in_lines, note, styled
 
 
 @styled()
@@ -23,11 +21,7 @@ def graph_drawings(sets: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
     Args:
         sets: by name, the graphs of a record (:func:`fgl_core.analysis.graph_statistics.drawn_graphs`).
     """
-    lines = [
-        (name, graphs[start : start + ACROSS])
-        for name, graphs in sets.items()
-        for start in range(0, len(graphs), ACROSS)
-    ] or [("", [])]
+    lines = in_lines(sets) or [("", 0, [])]
     figure, places = plt.subplots(
         len(lines),
         ACROSS,
@@ -38,7 +32,7 @@ def graph_drawings(sets: Mapping[str, Sequence[Mapping[str, Any]]]) -> Figure:
     )
     for axes in places.flat:
         axes.set_axis_off()
-    for row, (name, graphs) in zip(places, lines, strict=True):
+    for row, (name, _, graphs) in zip(places, lines, strict=True):
         for axes, graph in zip(row, graphs, strict=False):
             _draw(axes, graph)
             axes.set_title(f"{name}, {_rings(graph['rings'])}", fontsize=11)
@@ -55,7 +49,7 @@ def _draw(axes: Axes, graph: Mapping[str, Any]) -> None:
     places = nx.kamada_kawai_layout(drawn, dist=_distances(drawn))
     points = np.array([places[node] for node in nodes])
     for a, b in graph["edges"]:
-        axes.plot(*points[[a, b]].T, color="#767676", linewidth=1, zorder=1)
+        axes.plot(*points[[a, b]].T, color=GREY, linewidth=1, zorder=1)
     labels = graph["labels"] or [0] * len(nodes)
     colours = [COLOURS[label % len(COLOURS)] for label in labels]
     axes.scatter(*points.T, s=22, c=colours, edgecolors="white", linewidths=0.4, zorder=2)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from itertools import count
 
 import matplotlib.pyplot as plt
 import networkx as nx
@@ -12,11 +13,9 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from fgl_core.plots.heat import MAP
-from fgl_core.plots.style import COLOURS, WIDTH, styled
+from fgl_core.plots.style import ACROSS, COLOURS, GREY, WIDTH, in_lines, styled
 
-ACROSS = 3  # clients in a line, so that they stay legible on a phone
 MARKERS = ("o", "^", "s")  # a second and third round through the colours
-EDGE = "#767676"
 OUTLINE = {"edgecolors": "black", "linewidths": 0.8}
 
 
@@ -27,11 +26,7 @@ def client_networks(partitions: Mapping[str, Sequence[tuple[np.ndarray, np.ndarr
     Args:
         partitions: by name, the clients' edges ``[e, 2]`` in their own numbering, and classes ``[n]``.
     """
-    lines = [
-        (f"{name}, client {start + 1}", parts[start : start + ACROSS], start)
-        for name, parts in partitions.items()
-        for start in range(0, len(parts), ACROSS)
-    ]
+    lines = in_lines(partitions)
     figure, places = plt.subplots(
         len(lines),
         ACROSS,
@@ -40,11 +35,12 @@ def client_networks(partitions: Mapping[str, Sequence[tuple[np.ndarray, np.ndarr
         layout="constrained",
     )
     _clear(places)
-    for row, (title, parts, start) in zip(places, lines, strict=True):
-        for offset, (axes, (edges, classes)) in enumerate(zip(row, parts, strict=False)):
+    for row, (name, start, parts) in zip(places, lines, strict=True):
+        for number, axes, (edges, classes) in zip(count(start + 1), row, parts, strict=False):
             _draw_classes(axes, edges, classes)
-            axes.set_title(f"client {start + offset + 1}" if offset else title, fontsize=11, loc="left")
-    seen = np.unique(np.concatenate([classes for _, parts, _ in lines for _, classes in parts]))
+            whose = f"{name}, client" if number == start + 1 else "client"
+            axes.set_title(f"{whose} {number}", fontsize=11, loc="left")
+    seen = np.unique(np.concatenate([classes for parts in partitions.values() for _, classes in parts]))
     figure.legend(
         handles=[Line2D([], [], linestyle="", label=f"class {label}", **_look(label)) for label in seen],
         loc="outside lower center",
@@ -74,7 +70,7 @@ def spreading(edges: np.ndarray, steps: Mapping[str, np.ndarray], label: str) ->
     points = _places(edges, len(next(iter(steps.values()))))
     colours = plt.colormaps[MAP].with_extremes(under="white")
     for axes, (title, values) in zip(panels.flat, steps.items(), strict=False):
-        axes.plot(*points[edges].transpose(2, 1, 0), color=EDGE, linewidth=0.8, zorder=1)
+        axes.plot(*points[edges].transpose(2, 1, 0), color=GREY, linewidth=0.8, zorder=1)
         drawn = axes.scatter(*points.T, c=values, s=60, cmap=colours, vmin=1e-9, vmax=1, zorder=2, **OUTLINE)
         axes.set_title(title, loc="left")
     figure.colorbar(drawn, ax=panels, location="bottom", shrink=0.7, label=label)
@@ -90,7 +86,7 @@ def _clear(panels: np.ndarray) -> None:
 
 def _draw_classes(axes: Axes, edges: np.ndarray, classes: np.ndarray) -> None:
     points = _places(edges, len(classes))
-    axes.plot(*points[edges].transpose(2, 1, 0), color=EDGE, linewidth=0.4, zorder=1)
+    axes.plot(*points[edges].transpose(2, 1, 0), color=GREY, linewidth=0.4, zorder=1)
     for label in np.unique(classes):
         look = _look(label) | {"markersize": 3}
         axes.plot(*points[classes == label].T, linestyle="", zorder=2, **look)

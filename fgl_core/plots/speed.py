@@ -6,7 +6,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 from matplotlib.figure import Figure
 
-from fgl_core.plots.style import COLOURS, FIXED, MARKERS, WIDTH, grid, styled
+from fgl_core.plots.style import COLOURS, FIXED, GREY, MARKERS, WIDTH, grid, styled
 
 
 @styled()
@@ -20,7 +20,7 @@ def ratio_dots(frame: pd.DataFrame) -> Figure:
     places = range(len(frame))
     spread = [frame["ratio"] - frame["ratio_lowest"], frame["ratio_highest"] - frame["ratio"]]
     axes.errorbar(frame["ratio"], places, xerr=spread, fmt="o", color=COLOURS[0], capsize=3)
-    axes.axvline(1, color="#767676", linestyle=":")
+    axes.axvline(1, color=GREY, linestyle=":")
     axes.set_yticks(places, frame["label"])
     axes.invert_yaxis()
     axes.set_xscale("log", base=2)

@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from typing import TypeVar
 
 import matplotlib.pyplot as plt
 from matplotlib.axes import Axes
 from matplotlib.colors import to_rgb
 from matplotlib.typing import ColorType
 
+T = TypeVar("T")
 WIDTH = 6.4  # inches; with the font below, text stays legible when a page is 420 pixels wide
+ACROSS = 3  # small drawings in a line, so that they stay legible on a phone
+GREY = "#767676"  # 4.5:1 on white
 # Okabe and Ito's palette; methods also differ in line style, so that no figure depends on colour alone
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000")
 FIXED = {
     "fedavg": ("#0072B2", "-"),
     "fgssl": ("#D55E00", "-"),
-    "local": ("#767676", ":"),
+    "local": (GREY, ":"),
     "global": ("#000000", "--"),
 }
 STYLES = ("-.", "--", ":", "-")
@@ -81,6 +85,15 @@ def ink(colour: ColorType) -> str:
     linear = [c / 12.92 if c <= 0.04045 else ((c + 0.055) / 1.055) ** 2.4 for c in to_rgb(colour)]
     luminance = 0.2126 * linear[0] + 0.7152 * linear[1] + 0.0722 * linear[2]
     return "black" if (luminance + 0.05) / 0.05 > 1.05 / (luminance + 0.05) else "white"
+
+
+def in_lines(groups: Mapping[str, Sequence[T]]) -> list[tuple[str, int, Sequence[T]]]:
+    """The members of each group in lines of :data:`ACROSS` at most: group, place of the first, members."""
+    return [
+        (name, start, members[start : start + ACROSS])
+        for name, members in groups.items()
+        for start in range(0, len(members), ACROSS)
+    ]
 
 
 def grid(axes: Axes, axis: str) -> None:
