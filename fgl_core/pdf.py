@@ -8,6 +8,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+from datetime import datetime
 from pathlib import Path
 
 from fgl_core.errors import InputError
@@ -49,7 +50,14 @@ def build_pdf(root: Path | None = None) -> Path:
         raise InputError("no Chromium to print with: install chromium or google-chrome, and run this again")
     root = root or book_root(Path.cwd())
     source = root / "_build" / "source"
-    if not (source / "_toc.yml").is_file():
+    staged = source / "_toc.yml"  # laid out last
+    if staged.is_file():
+        print(
+            f"Pages as executed on {datetime.fromtimestamp(staged.stat().st_mtime):%Y-%m-%d at %H:%M};",
+            end=" ",
+        )
+        print("`make book` executes them anew.", flush=True)
+    else:
         stage_book(root=root)
     fresh = root / "_build" / "pdf"
     print("[jupyter-book] all pages in one ...", flush=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import shutil
 import zlib
@@ -100,8 +101,12 @@ def test_the_style_sheet_numbers_the_pages(tmp_path: Path, styled: bool) -> None
 
 @pytest.mark.browser
 @printing
-def test_all_pages_are_in_one_file_of_a4_pages_with_links_inside(project: Path) -> None:
+def test_all_pages_are_in_one_file_of_a4_pages_with_links_inside(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    os.utime(project / "_build" / "source" / "_toc.yml", times=(1e9, 1e9))
     printed = build_pdf(project)
+    assert "pages as executed on 2001-09-" in capsys.readouterr().out
     assert printed == project / "_build" / "book.pdf"
     text = objects(printed)
     pages = len(re.findall(r"/Type\s*/Page\b", text))
