@@ -52,11 +52,8 @@ def build_pdf(root: Path | None = None) -> Path:
     source = root / "_build" / "source"
     staged = source / "_toc.yml"  # laid out last
     if staged.is_file():
-        print(
-            f"Pages as executed on {datetime.fromtimestamp(staged.stat().st_mtime):%Y-%m-%d at %H:%M};",
-            end=" ",
-        )
-        print("`make book` executes them anew.", flush=True)
+        executed = datetime.fromtimestamp(staged.stat().st_mtime)
+        print(f"pages as executed on {executed:%Y-%m-%d at %H:%M}; `make book` does so anew", flush=True)
     else:
         stage_book(root=root)
     fresh = root / "_build" / "pdf"
