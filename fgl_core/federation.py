@@ -168,7 +168,7 @@ def federate(
     prepared = method.prepare(clients, streams)
     clients = prepared.clients
     server = Server(
-        outbox=[_copies(local, travelling) for local in models],
+        outbox=[copies(local, travelling) for local in models],
         streams=streams,
     )
     optimizers: dict[int, torch.optim.Optimizer] = {}
@@ -181,13 +181,13 @@ def federate(
         for index, client in enumerate(clients):
             local = models[index]
             bytes_down["model"] += sum(tensor.nbytes for tensor in server.outbox[index].values())
-            received = Received(_copies(local, local.state_dict()), local)
+            received = Received(copies(local, local.state_dict()), local)
             if index not in optimizers or training.optimizer_state == "reset":
                 optimizers[index] = training.optimizer(local.parameters())
             losses.append(
-                _train(method, client, local, received, training, optimizers[index], streams, number)
+                train_locally(method, client, local, received, training, optimizers[index], streams, number)
             )
-            tensors = _copies(local, travelling)
+            tensors = copies(local, travelling)
             report = method.report(client, local)
             bytes_up["model"] += sum(tensor.nbytes for tensor in tensors.values())
             for kind, values in report.items():
@@ -211,7 +211,7 @@ def federate(
         )
 
 
-def _train(
+def train_locally(
     method: Method,
     client: Client,
     model: torch.nn.Module,
@@ -241,6 +241,7 @@ def _train(
     return float(np.mean(losses))
 
 
-def _copies(model: torch.nn.Module, names: Iterable[str]) -> Tensors:
+def copies(model: torch.nn.Module, names: Iterable[str]) -> Tensors:
+    """The model's tensors of these names, as they are now."""
     state = model.state_dict()
     return {name: state[name].clone() for name in names}

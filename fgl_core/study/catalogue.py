@@ -44,6 +44,7 @@ STUDIES: dict[str, Callable[[str], list[Spec]]] = {
     "fedcch-hash": fedcch.hash_and_clusters,
     "fedcch-datasets": fedcch.datasets,
     "fedcch-fig1": fedcch.fig1,
+    "fedcch-privacy": fedcch.privacy,
     "fedcch-decisions": fedcch.decisions,
 }
 

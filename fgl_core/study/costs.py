@@ -7,7 +7,7 @@ from typing import Any
 
 from fgl_core.datasets.groups import registry_name
 from fgl_core.datasets.own import is_own
-from fgl_core.study.spec import GraphSpec, RunSpec, Spec
+from fgl_core.study.spec import GraphSpec, PrivacySpec, RunSpec, Spec
 from fgl_core.study.store import Record
 
 # seconds per local epoch on one core, roughly; for kinds of runs that were never timed
@@ -18,6 +18,7 @@ GUESS = {
     **{"Letter-low": 0.1, "Letter-med": 0.1, "Letter-high": 0.1},
 }
 FACTOR = {"fgssl": 3.0, "fedstar": 2.0}  # beside FedAvg
+VISIT = 0.02  # seconds per round of one client that is attacked and its shadow
 
 
 class Costs:
@@ -57,6 +58,8 @@ class Costs:
 
     @staticmethod
     def _guess(spec: Spec) -> float:
+        if isinstance(spec, PrivacySpec):
+            return VISIT
         factor = FACTOR.get(spec.method.name, 1.0) if isinstance(spec, RunSpec) else 1.0
         return factor * sum(GUESS.get(name, 0.1) for name in datasets_of(spec))
 
@@ -70,12 +73,14 @@ class Costs:
 
     @staticmethod
     def _epochs(spec: Spec) -> int:
+        if isinstance(spec, PrivacySpec):
+            return spec.rounds * spec.clients
         return spec.rounds * spec.local_epochs if isinstance(spec, RunSpec) else 1
 
 
 def datasets_of(spec: Spec) -> tuple[str, ...]:
     """The datasets that a run opens, as the registry names them, without own data, which it does not know."""
-    names = spec.datasets if isinstance(spec, GraphSpec) else (spec.dataset,)
+    names = spec.datasets if isinstance(spec, GraphSpec | PrivacySpec) else (spec.dataset,)
     return tuple(dict.fromkeys(registry_name(name) for name in names if not is_own(name)))
 
 

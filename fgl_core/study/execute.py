@@ -17,8 +17,9 @@ from fgl_core.streams import Streams
 from fgl_core.study.environment import environment
 from fgl_core.study.heterogeneity import Heterogeneity
 from fgl_core.study.measures import best_round, columns, measure, selected
+from fgl_core.study.privacy import leakage
 from fgl_core.study.setup import set_up
-from fgl_core.study.spec import RunSpec, StatisticsSpec
+from fgl_core.study.spec import PrivacySpec, RunSpec, StatisticsSpec
 from fgl_core.study.store import record_head
 
 
@@ -89,6 +90,32 @@ def describe(spec: StatisticsSpec) -> dict[str, Any]:
         **record_head(spec, "done"),
         "statistics": statistics,
         "timing": {"seconds": round(ended - started, 3), "setup_seconds": round(ready - started, 3)},
+        "environment": environment(),
+    }
+
+
+def spy(spec: PrivacySpec) -> dict[str, Any]:
+    """Attack as ``spec`` says and return the record, ready for JSON.
+
+    Raises:
+        InputError: the data cannot be had, or has too few graphs.
+    """
+    started = time.perf_counter()
+    status, reason, found = "done", None, None
+    with one_thread():
+        try:
+            found = leakage(spec)
+        except Divergence as error:
+            status, reason = "diverged", str(error)
+    seconds = time.perf_counter() - started
+    return {
+        **record_head(spec, status, reason),
+        "privacy": found,
+        "timing": {
+            "seconds": round(seconds, 3),
+            "setup_seconds": 0.0,
+            "seconds_per_round": round(seconds / spec.rounds, 4),
+        },
         "environment": environment(),
     }
 

@@ -162,6 +162,22 @@ def decisions(profile: str) -> list[RunSpec]:
     return grid(replace(scale, settings=scale.settings[:1]), variants)
 
 
+def privacy(profile: str) -> list[Spec]:
+    """Privacy: what a server can guess about a client's graphs from what FedCCH's clients send."""
+    size: dict[str, Any] = {}
+    setting, dataset, seeds = "CHEM", "NCI1", SCALES[profile].seeds  # NCI1 has graphs for many clients
+    if profile == "smoke":
+        setting, dataset = "digits-01,digits-23,digits-45", "digits-01"
+        size = {"clients": 30, "graphs": 12, "attacked": (1, 2)}
+    elif profile == "lite":
+        size = {"clients": 60, "attacked": (1, 5)}
+    secrets = ({"secret": "set"}, *({"secret": s, "dataset": dataset} for s in ("classes", "size", "member")))
+    return [
+        Spec.parse({"task": "privacy", "setting": setting, "seed": seed, **secret, **size})
+        for secret, seed in product(secrets, range(seeds))
+    ]
+
+
 def _fedcch(**parameters: Any) -> dict[str, Any]:
     return {"method": {"name": "fedcch", **parameters}}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from fgl_core.errors import InputError
-from fgl_core.study.spec import RunSpec, Spec
+from fgl_core.study.spec import PrivacySpec, RunSpec, Spec
 from fgl_core.study.store import record_head, write_record
 
 
@@ -25,9 +25,11 @@ class Outcome:
 def compute(spec: Spec) -> dict[str, Any]:
     """A run's record; of one that raises, a record that says why."""
     try:
-        from fgl_core.study.execute import describe, execute
+        from fgl_core.study.execute import describe, execute, spy
 
-        return execute(spec) if isinstance(spec, RunSpec) else describe(spec)
+        if isinstance(spec, RunSpec):
+            return execute(spec)
+        return spy(spec) if isinstance(spec, PrivacySpec) else describe(spec)
     except Exception as error:
         return record_head(spec, "failed", _reason(error))
 

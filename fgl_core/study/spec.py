@@ -288,12 +288,77 @@ class StatisticsSpec(Spec):
         return f"{self.dataset.lower()}-statistics-s{self.seed}-{self.digest[:12]}"
 
 
+class PrivacySpec(Spec):
+    """Attacks on what clients of FedCCH send: a server guesses one thing about each client's graphs."""
+
+    measured: ClassVar[tuple[str, ...]] = ("privacy",)
+
+    task: Literal["privacy"] = "privacy"
+    setting: str = Field("CHEM", description="the federation: a setting's name, or datasets with commas")
+    secret: Literal["set", "classes", "size", "member"] = Field(
+        "set",
+        description="what is guessed: the set that the graphs are of, the prevailing class, whether most"
+        " graphs are large, or whether a certain graph is among them",
+    )
+    dataset: str | None = Field(
+        None, description="the set that the attacked clients' graphs are of; none where it is to be guessed"
+    )
+    clients: int = Field(200, ge=20, le=10_000, description="shadow clients, and as many that are attacked")
+    graphs: int = Field(50, ge=4, le=10_000, description="graphs that each of them holds")
+    attacked: tuple[int, ...] = Field((1, 5, 20), min_length=1, description="rounds whose uploads are read")
+
+    @field_validator("setting")
+    @classmethod
+    def _known_setting(cls, setting: str) -> str:
+        return setting if setting in SETTINGS else ",".join(setting_datasets(setting))
+
+    @field_validator("attacked")
+    @classmethod
+    def _in_order(cls, attacked: tuple[int, ...]) -> tuple[int, ...]:
+        if list(attacked) != sorted(set(attacked)) or attacked[0] < 1:
+            raise InputError(f"attacked = {list(attacked)}: name rounds from 1 on, each once, in order")
+        return attacked
+
+    @model_validator(mode="after")
+    def _something_to_guess(self) -> Self:
+        if self.secret == "set":
+            if self.dataset is not None:
+                raise InputError("dataset: it is what secret = set asks for: leave it out")
+            if len(self.datasets) < 2:
+                raise InputError(f"setting {self.setting!r} has one set: there is nothing to guess")
+        elif self.dataset not in self.datasets:
+            raise unknown("dataset", self.dataset, self.datasets)
+        return self
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The sets of the setting."""
+        return setting_datasets(self.setting)
+
+    @property
+    def rounds(self) -> int:
+        """Communication rounds: up to the last that is attacked."""
+        return self.attacked[-1]
+
+    @property
+    def revision(self) -> int:
+        """Bumped when the numbers of :mod:`fgl_core.study.privacy` change."""
+        return 1
+
+    @property
+    def slug(self) -> str:
+        """Stem of the record's file name: readable, and unique by its last part."""
+        place = (self.dataset or self.setting).lower().replace(",", "-")
+        return f"{place}-{self.secret}-privacy-s{self.seed}-{self.digest[:12]}"
+
+
 TASKS: dict[str, type[Spec]] = {
     "node": NodeSpec,
     "heterogeneity": HeterogeneitySpec,
     "noise": NoiseSpec,
     "graph": GraphSpec,
     "statistics": StatisticsSpec,
+    "privacy": PrivacySpec,
 }
 
 

@@ -35,6 +35,7 @@ FIELDS = REQUIRED | {
     "notes",
     "heterogeneity",
     "statistics",
+    "privacy",
     "timing",
     "environment",
 }
@@ -76,6 +77,7 @@ class _Blocks(BaseModel):
     notes: dict[str, list[Any]] | None = None
     heterogeneity: dict[str, Any] | None = None
     statistics: dict[str, Any] | None = None
+    privacy: dict[str, Any] | None = None
     timing: _Times = _Times()
     environment: _Origin = _Origin()
 

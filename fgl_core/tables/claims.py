@@ -18,7 +18,7 @@ from fgl_core.errors import InputError, reason, unknown
 from fgl_core.root import shipped
 from fgl_core.study.catalogue import STUDIES, study_specs
 from fgl_core.study.results import Results
-from fgl_core.tables.cells import MARGIN, cells
+from fgl_core.tables.cells import MARGIN
 from fgl_core.tables.quantities import QUANTITIES, Quantity
 from fgl_core.tables.statistics import LEVEL
 
@@ -90,7 +90,7 @@ def load_claims(path: Path | None = None) -> list[Claim]:
     except (OSError, ValueError) as error:
         raise InputError(f"{path} cannot be read ({error}); it holds [[claim]] tables of TOML") from None
     claims: dict[str, Claim] = {}
-    rows: dict[str, _Rows] = {}
+    rows: dict[tuple[str, str], _Rows] = {}
     for entry in entries:
         name = entry.get("id", "without an id")
         try:
@@ -98,7 +98,10 @@ def load_claims(path: Path | None = None) -> list[Claim]:
             if name in claims:
                 raise InputError("its id is taken by another claim: give it one of its own")
             if claim.study is not None:
-                _check_rows(claim, rows.setdefault(claim.study, _rows(claim.study)))
+                key = (claim.study, claim.measure)
+                if key not in rows:
+                    rows[key] = _rows(claim)
+                _check_rows(claim, rows[key])
             _check_page(claim, path)
         except (ValidationError, InputError) as error:
             raise InputError(f"{path.name}, claim {name}: {reason(error)}") from None
@@ -161,9 +164,10 @@ class _Rows(NamedTuple):
     places: set[str]
 
 
-def _rows(study: str) -> _Rows:
-    found = cells(Results(study, PROTOCOL, study_specs(study, PROTOCOL, tuned=False), {}))
-    return _Rows({cell.label for cell in found}, {cell.dataset for cell in found})
+def _rows(claim: Claim) -> _Rows:
+    results = Results(claim.study, PROTOCOL, study_specs(claim.study, PROTOCOL, tuned=False), {})
+    places = claim.quantity.runs(results)
+    return _Rows({label for _, _, label in places}, {name for name, _, _ in places})
 
 
 def _check_rows(claim: Claim, rows: _Rows) -> None:

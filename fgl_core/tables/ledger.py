@@ -15,7 +15,7 @@ from fgl_core.errors import unknown
 from fgl_core.study.catalogue import PROFILES
 from fgl_core.study.results import Results, collect
 from fgl_core.study.store import Store, newest
-from fgl_core.tables.cells import MARGIN, cells, paired
+from fgl_core.tables.cells import MARGIN, paired
 from fgl_core.tables.claims import PROTOCOL, VERDICTS, Claim, Ruling, load_claims, rule
 from fgl_core.tables.quantities import QUANTITIES, Place
 from fgl_core.tables.statistics import LEVEL, Interval, equivalence, holm, paired_interval
@@ -124,9 +124,7 @@ class Ledger:
         rows = []
         if claim.study is not None:
             tables = [self._table(claim.study, name, claim.measure) for name in profiles]
-            known = dict.fromkeys(
-                (cell.dataset, cell.clients, cell.label) for cell in cells(self.results[claim.study, covered])
-            )
+            known = claim.quantity.runs(self.results[claim.study, covered])
             for place, clients in dict.fromkeys(where[:2] for where in known):
                 for pair in claim.pairs:
                     sides = [(place, clients, label) for label in pair]
@@ -149,8 +147,9 @@ class Ledger:
         key = (study, profile, measure)
         if key not in self._tables:
             results = self.results[study, profile]
-            runs = {(c.dataset, c.clients, c.label): _Runs.of(c.specs, results) for c in cells(results)}
-            self._tables[key] = _Table(profile, QUANTITIES[measure].by_seed(results), runs)
+            quantity = QUANTITIES[measure]
+            runs = {place: _Runs.of(specs, results) for place, specs in quantity.runs(results).items()}
+            self._tables[key] = _Table(profile, quantity.by_seed(results), runs)
         return self._tables[key]
 
 

@@ -10,7 +10,9 @@ import numpy as np
 
 from fgl_core.analysis.awe import chance_distance
 from fgl_core.study.results import Results
+from fgl_core.study.spec import Spec
 from fgl_core.study.store import Record
+from fgl_core.tables import privacy
 from fgl_core.tables.cells import cells
 from fgl_core.tables.curves import rounds_by_seed
 from fgl_core.tables.frames import OWN
@@ -22,12 +24,17 @@ Place = tuple[str, int, str]  # dataset or setting, number of clients, label
 Values = Mapping[Place, Mapping[int, float]]  # by place and seed
 
 
+def _trained_runs(results: Results) -> Mapping[Place, list[Spec]]:
+    return {(cell.dataset, cell.clients, cell.label): cell.specs for cell in cells(results)}
+
+
 @dataclass(frozen=True)
 class Quantity:
     """A number that every finished run has.
 
     Attributes:
         by_seed: its value for each run, by place and seed.
+        runs: which runs it comes from, by place.
         unit: in words; short: where there is little room, empty for points of accuracy.
         scale: what the value is multiplied with to be shown in that unit.
         digits: shown behind the point.
@@ -42,6 +49,7 @@ class Quantity:
     digits: int = 1
     fewer: bool = False
     alone: bool = False
+    runs: Callable[[Results], Mapping[Place, list[Spec]]] = _trained_runs
 
     def text(self, interval: Interval, *, brief: bool = False) -> str:
         """A difference with its interval, if there is one: ``+1.2 [+0.3, +2.1] points``."""
@@ -123,4 +131,5 @@ QUANTITIES: dict[str, Quantity] = {
     "distance above chance": Quantity(
         _of_record(_distance_above_chance), "above chance", "JS", digits=2, alone=True
     ),
+    "guessed": Quantity(privacy.guessed_by_seed, "points of right guesses", scale=100, runs=privacy.runs),
 }
