@@ -92,11 +92,15 @@ class NodeClient:
     def _confusion(self, predicted: torch.Tensor, rows: torch.Tensor) -> np.ndarray:
         pairs = self.labels[rows] * self.num_classes + predicted[rows]
         counts = torch.bincount(pairs, minlength=self.num_classes**2)
-        return counts.reshape(self.num_classes, self.num_classes).numpy()
+        return counts.reshape(self.num_classes, self.num_classes).cpu().numpy()
 
 
 def node_clients(
-    dataset: NodeDataset, subgraphs: list[Subgraph], evaluation: str, dtype: torch.dtype
+    dataset: NodeDataset,
+    subgraphs: list[Subgraph],
+    evaluation: str,
+    dtype: torch.dtype,
+    device: str | torch.device = "cpu",
 ) -> list[NodeClient]:
     """One client per subgraph.
 
@@ -104,23 +108,30 @@ def node_clients(
         evaluation: ``union`` evaluates each client on its own subgraph, ``global`` on the whole graph,
             with the edges between clients.
         dtype: floating point type of the features.
+        device: where they are trained.
     """
-    whole = Graph.from_arrays(dataset.x, dataset.edges, dtype=dtype) if evaluation == "global" else None
+
+    def place(array: np.ndarray) -> torch.Tensor:
+        return torch.from_numpy(array).to(device)
+
+    whole = None
+    if evaluation == "global":
+        whole = Graph.from_arrays(dataset.x, dataset.edges, dtype=dtype, device=device)
     clients = []
     for index, part in enumerate(subgraphs):
-        graph = Graph.from_arrays(part.x, part.edges, dtype=dtype)
+        graph = Graph.from_arrays(part.x, part.edges, dtype=dtype, device=device)
         clients.append(
             NodeClient(
                 name=f"client-{index}",
                 num_classes=dataset.num_classes,
                 graph=graph,
                 nodes=part.nodes,
-                labels=torch.from_numpy(part.y),
-                train=torch.from_numpy(np.flatnonzero(part.train)),
-                val=torch.from_numpy(np.flatnonzero(part.val)),
-                test=torch.from_numpy(np.flatnonzero(part.test)),
+                labels=place(part.y),
+                train=place(np.flatnonzero(part.train)),
+                val=place(np.flatnonzero(part.val)),
+                test=place(np.flatnonzero(part.test)),
                 evaluation_graph=whole or graph,
-                evaluation_rows=torch.from_numpy(part.nodes) if whole else torch.arange(len(part.nodes)),
+                evaluation_rows=place(part.nodes if whole else np.arange(len(part.nodes))),
             )
         )
     return clients

@@ -67,7 +67,7 @@ class GraphClient:
             predicted = torch.cat([model(batch)[1].argmax(dim=1) for batch in self._in_parts(graphs)])
             pairs = self.labels[graphs] * self.num_classes + predicted
             counts = torch.bincount(pairs, minlength=self.num_classes**2)
-            confusion[split] = counts.reshape(self.num_classes, self.num_classes).numpy()
+            confusion[split] = counts.reshape(self.num_classes, self.num_classes).cpu().numpy()
         return confusion
 
     @torch.no_grad()
@@ -83,26 +83,33 @@ class GraphClient:
             yield self.packed.batch(some)
 
 
-def graph_clients(holdings: list[Holding], *, batch_size: int, dtype: torch.dtype) -> list[GraphClient]:
+def graph_clients(
+    holdings: list[Holding],
+    *,
+    batch_size: int,
+    dtype: torch.dtype,
+    device: str | torch.device = "cpu",
+) -> list[GraphClient]:
     """One client per holding; the graphs of a set are packed once, whatever the number of its clients.
 
     Args:
         batch_size: graphs in a mini-batch.
         dtype: floating point type of the features.
+        device: where they are trained.
     """
     packed: dict[str, PackedGraphs] = {}
     clients = []
     for holding in holdings:
         dataset = holding.dataset
         if dataset.name not in packed:
-            packed[dataset.name] = PackedGraphs(dataset, dtype)
+            packed[dataset.name] = PackedGraphs(dataset, dtype, device)
         clients.append(
             GraphClient(
                 name=holding.name,
                 dataset=dataset.name,
                 num_classes=dataset.num_classes,
                 packed=packed[dataset.name],
-                labels=torch.from_numpy(dataset.y),
+                labels=torch.from_numpy(dataset.y).to(device),
                 train=holding.train,
                 val=holding.val,
                 test=holding.test,

@@ -11,6 +11,7 @@ from cyclopts import Group, Parameter
 
 from fgl_core.datasets import NODE_DATASETS, own_data
 from fgl_core.datasets.groups import GRAPH_DATASETS, SETTINGS
+from fgl_core.device import DEVICES
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS
 from fgl_core.study.decisions import decided
@@ -27,13 +28,18 @@ BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
 def takes_flags(command: Callable[[RunSpec], int]) -> Callable[..., int]:
-    """A command about one run, with a flag for each of the run's fields and each parameter of a method."""
+    """A command about one run, with a flag for each of the run's fields and each parameter of a method.
+
+    A command that has a parameter ``device`` is given that flag, too.
+    """
 
     def with_flags(data: list[Path] | None = None, decide: list[str] | None = None, **given: Any) -> int:
+        device = {name: given.pop(name, None) for name in asked}
         given = _with_decisions(given, decide or [])
-        return command(RunSpec.parse({**_spec_values(given), **_own(data or [], given)}))
+        return command(RunSpec.parse({**_spec_values(given), **_own(data or [], given)}), **device)
 
-    flags = _parameters()
+    asked = [name for name in inspect.signature(command).parameters if name == "device"]
+    flags = {name: flag for name, flag in _parameters().items() if name != "device" or asked}
     with_flags.__doc__ = command.__doc__
     with_flags.__signature__ = inspect.Signature(list(flags.values()), return_annotation=int)
     with_flags.__annotations__ = {name: flag.annotation for name, flag in flags.items()} | {"return": int}
@@ -130,6 +136,8 @@ def _parameters() -> dict[str, inspect.Parameter]:
     flags["data"] = _parameter("data", list[Path], of_every_run, about, "none")
     about = "what a paper leaves open, decided in another way: ID=OPTION; `fgl decisions` lists all"
     flags["decide"] = _parameter("decide", list[str], of_every_run, about, "none")
+    about = f"where to train: {', '.join(DEVICES)}; FGL_DEVICE if not given"
+    flags["device"] = _parameter("device", str, of_every_run, about, "cpu")
     for name, having in _fields().items():
         if name not in flags:
             group = Group(TITLES.get(tuple(having), f"Only with --task {' or '.join(having)}"), sort_key=1)

@@ -12,6 +12,7 @@ from fgl_core.cli.data import fetching
 from fgl_core.cli.flags import flag, range_of, source_of, takes_flags
 from fgl_core.datasets.own import is_own, noted
 from fgl_core.datasets.sources import fetch
+from fgl_core.device import choose
 from fgl_core.errors import InputError
 from fgl_core.methods import METHODS
 from fgl_core.study.costs import datasets_of
@@ -24,11 +25,12 @@ if TYPE_CHECKING:
 
 
 @takes_flags
-def run(spec: RunSpec) -> int:
+def run(spec: RunSpec, device: str | None = None) -> int:
     """Train once, write a record to data/runs, print what came out.
 
     The round reported is the one of the best validation accuracy; test accuracy never chooses it.
     """
+    choose(device)
     store = Store()
     check_writable(store.runs)
     bring_data(spec)

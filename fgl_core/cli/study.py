@@ -11,6 +11,7 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
+from fgl_core.device import DEVICES, choose
 from fgl_core.errors import InputError, unknown
 from fgl_core.study.catalogue import PROFILES, STUDIES, title
 from fgl_core.study.results import Results, collect, parse_only
@@ -26,6 +27,9 @@ Only = Annotated[
 ]
 Untuned = Annotated[
     bool, Parameter(help="the values before tuning, also where there are tuned ones", negative=())
+]
+Device = Annotated[
+    str | None, Parameter(help=f"where to train: {', '.join(DEVICES)}; FGL_DEVICE if not given, else cpu")
 ]
 ORDERS = {"cheapest": "the cheapest missing cell first", "table": "as the study's table lists them"}
 EXPORTS = (".csv", ".parquet")
@@ -80,6 +84,7 @@ def run(
     time_budget: str | None = None,
     order: Annotated[str, Parameter(help="; ".join(f"{k}: {v}" for k, v in ORDERS.items()))] = "cheapest",
     scheduler: str | None = None,
+    device: Device = None,
 ) -> int:
     """Compute what a study lacks; go on where it was stopped.
 
@@ -91,10 +96,13 @@ def run(
     """
     if order not in ORDERS:
         raise unknown("order", order, ORDERS)
+    if device is not None and scheduler is not None:
+        raise InputError("--device is for this machine: leave it out, and set FGL_DEVICE where workers start")
     if jobs is not None and scheduler is not None:
         raise InputError("--jobs is for this machine: leave it out, a scheduler has its own workers")
     jobs = workers(jobs)
     budget = None if time_budget is None else seconds(time_budget)
+    choose(device)
     store, part = Store(), parse_only(only or [])
     results = collect(name, profile, part, store, tuned=not untuned)
     if not results.missing:

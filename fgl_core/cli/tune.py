@@ -7,7 +7,8 @@ from typing import Annotated
 
 from cyclopts import Parameter
 
-from fgl_core.cli.study import seconds, workers
+from fgl_core.cli.study import Device, seconds, workers
+from fgl_core.device import choose
 from fgl_core.errors import InputError
 from fgl_core.study.spaces import SPACES, selection
 from fgl_core.study.store import Store
@@ -25,6 +26,7 @@ def tune(
     ] = None,
     jobs: int | None = None,
     time_budget: str | None = None,
+    device: Device = None,
 ) -> int:
     """Tune by validation accuracy, with the same number of trials for each method; go on where it stopped.
 
@@ -40,6 +42,7 @@ def tune(
     names, datasets = _listed(method or ["all"]), _listed(dataset)
     if not (names and datasets):
         raise InputError("name at least one dataset and one method, e.g. --dataset cora --method fgssl")
+    choose(device)
     store = Store()
     searches = search(
         datasets,

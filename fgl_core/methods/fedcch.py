@@ -68,7 +68,7 @@ class FedCCH(FedAvg):
             from fgl_core.datasets import DOMAINS, domain
 
             return {"domain": np.array([list(DOMAINS).index(domain(client.dataset))], np.uint8)}
-        vector = client.representations(model).double().mean(dim=0).numpy()
+        vector = client.representations(model).double().mean(dim=0).cpu().numpy()
         if self.signature == "cosine":
             return {"representation": vector.astype(np.float32)}
         if self.unit_order:

@@ -139,7 +139,7 @@ class FedSagePlus(FedSage):
             dropout=self.generator_dropout,
             generator=streams.torch("neighgen init", client.name),
             dtype=client.graph.dtype,
-        )
+        ).to(client.graph.device)
 
     def _impair(self, client: NodeClient, streams: Streams) -> Impaired:
         import numpy as np

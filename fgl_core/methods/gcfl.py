@@ -147,7 +147,7 @@ def _change(server: Server, update: Update) -> np.ndarray:
     """ΔW, what a client sends less what it received, as one vector."""
     received = server.outbox[update.client]
     parts = [
-        (tensor - received[name]).flatten().double().numpy()
+        (tensor - received[name]).flatten().double().cpu().numpy()
         for name, tensor in update.tensors.items()
         if tensor.is_floating_point()
     ]

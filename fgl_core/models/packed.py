@@ -66,12 +66,18 @@ class PackedGraphs:
     Args:
         dataset: the graphs.
         dtype: floating type of the features.
+        device: where batches are made.
 
     Raises:
         InputError: a graph without nodes, or an edge between two graphs.
     """
 
-    def __init__(self, dataset: GraphDataset, dtype: torch.dtype = torch.float32) -> None:
+    def __init__(
+        self,
+        dataset: GraphDataset,
+        dtype: torch.dtype = torch.float32,
+        device: str | torch.device = "cpu",
+    ) -> None:
         self.offsets = np.asarray(dataset.offsets, dtype=np.int64)
         self.sizes = np.diff(self.offsets)
         self.num_features = dataset.x.shape[1]
@@ -94,11 +100,13 @@ class PackedGraphs:
         # where an edge comes from, counted within its graph
         self.source = both.indices.astype(np.int32) - np.repeat(first[graph], self.degree)
         labels = dataset.node_labels
-        self.features = (
+        self.device = torch.device(device)
+        features = (
             torch.from_numpy(dataset.x.toarray()).to(dtype)
             if labels is None
             else torch.from_numpy(labels.astype(np.int64))
         )
+        self.features = features.to(self.device)
 
     @property
     def num_graphs(self) -> int:
@@ -107,7 +115,8 @@ class PackedGraphs:
     @cached_property
     def structure(self) -> Tensor:
         """Structure features of all nodes, computed when a model first asks for them."""
-        return torch.from_numpy(structure_features(self.offsets, self.pointer, self.source)).to(self.dtype)
+        features = structure_features(self.offsets, self.pointer, self.source)
+        return torch.from_numpy(features).to(self.device, self.dtype)
 
     def batch(self, graphs: np.ndarray) -> GraphBatch:
         """These graphs, in this order.
@@ -123,10 +132,11 @@ class PackedGraphs:
         np.cumsum(self.degree[nodes], out=pointer[1:])
         shift = np.cumsum(sizes) - sizes
         source = self.source[_ranges(begin, counts)] + np.repeat(shift, counts).astype(np.int32)
-        nodes = torch.from_numpy(nodes)
+        arrays = (nodes, pointer, source, sizes)
+        nodes, pointer, source, sizes = (torch.from_numpy(array).to(self.device) for array in arrays)
         # no views are drawn of a batch, so that its edges need no undirected numbers
-        adjacency = Adjacency(torch.from_numpy(pointer), torch.from_numpy(source), torch.empty(0))
-        return GraphBatch(self.features[nodes], adjacency, torch.from_numpy(sizes), self, nodes)
+        adjacency = Adjacency(pointer, source, torch.empty(0))
+        return GraphBatch(self.features[nodes], adjacency, sizes, self, nodes)
 
 
 def _ranges(first: np.ndarray, counts: np.ndarray) -> np.ndarray:

@@ -11,6 +11,7 @@ import torch
 
 from fgl_core.analysis.graph_statistics import graph_statistics
 from fgl_core.datasets import load_graph_dataset
+from fgl_core.device import chosen
 from fgl_core.federation import Divergence, Round
 from fgl_core.models import ops
 from fgl_core.streams import Streams
@@ -28,6 +29,7 @@ def execute(
     *,
     engine: Literal["fast", "reference"] = "fast",
     dtype: Literal["float32", "float64"] = "float32",
+    device: str | None = None,
     on_round: Callable[[Round, dict[str, Any]], None] | None = None,
 ) -> dict[str, Any]:
     """Train as ``spec`` says and return the record, ready for JSON.
@@ -37,15 +39,18 @@ def execute(
     Args:
         engine: the sparse kernels, or the plain loop they are tested against.
         dtype: floating point type of data and model.
+        device: where to train, as :func:`fgl_core.device.chosen` takes it. Random numbers are drawn on the
+            CPU, so that devices differ by rounding alone.
         on_round: called after each round with the round and its curve values, e.g. for a progress bar.
 
     Raises:
-        InputError: the data cannot be had, or cannot be split over so many clients.
+        InputError: the data cannot be had, or cannot be split over so many clients; there is no such device.
     """
     started = time.perf_counter()
-    setup = set_up(spec, getattr(torch, dtype))
+    where, numbers = chosen(device), getattr(torch, dtype)
+    setup = set_up(spec, numbers, where)
     ready = time.perf_counter()
-    watch = Heterogeneity(spec, setup, getattr(torch, dtype)) if spec.task == "heterogeneity" else None
+    watch = Heterogeneity(spec, setup, numbers, where) if spec.task == "heterogeneity" else None
     rounds: list[dict[str, Any]] = []
     status, reason = "done", None
     with ops.engine(engine), one_thread():
@@ -71,8 +76,13 @@ def execute(
             "setup_seconds": round(ready - started, 3),
             "seconds_per_round": round((ended - ready) / max(1, len(rounds)), 4),
         },
-        "environment": {**environment(), "engine": engine, "dtype": dtype},
+        "environment": {**environment(), "engine": engine, "dtype": dtype, **_named(where)},
     }
+
+
+def _named(device: torch.device) -> dict[str, str]:
+    """A record names the device where it is not the processor, which it names in any case."""
+    return {} if device.type == "cpu" else {"device": torch.cuda.get_device_name(device)}
 
 
 def describe(spec: StatisticsSpec) -> dict[str, Any]:

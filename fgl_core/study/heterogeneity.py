@@ -25,14 +25,16 @@ class Heterogeneity:
     Graphs are compared by the Jensen–Shannon distance of their anonymous walks.
     """
 
-    def __init__(self, spec: HeterogeneitySpec, setup: Setup, dtype: torch.dtype) -> None:
+    def __init__(
+        self, spec: HeterogeneitySpec, setup: Setup, dtype: torch.dtype, device: torch.device
+    ) -> None:
         dataset = load_node_dataset(
             spec.dataset, features=spec.features, keep_unlabelled=spec.keep_unlabelled
         )
         self._spec, self._setup = spec, setup
-        self._graph = Graph.from_arrays(dataset.x, dataset.edges, dtype=dtype)
+        self._graph = Graph.from_arrays(dataset.x, dataset.edges, dtype=dtype, device=device)
         self._test = torch.from_numpy(
-            np.sort(np.concatenate([c.nodes[c.test.numpy()] for c in setup.clients]))
+            np.sort(np.concatenate([c.nodes[c.test.cpu().numpy()] for c in setup.clients]))
         )
         self._rounds: list[int] = []
         self._means: list[float] = []
@@ -47,7 +49,7 @@ class Heterogeneity:
         for model in models:
             hidden, logits = model.eval()(self._graph)
             chosen = logits if self._spec.representation == "output" else hidden
-            outputs.append(chosen[self._test].numpy())
+            outputs.append(chosen[self._test].cpu().numpy())
         self._matrix = pairwise_cka(outputs)
         above = np.triu_indices(len(models), k=1)
         self._rounds.append(number)

@@ -64,13 +64,17 @@ class Setup:
         )
 
 
-def set_up(spec: RunSpec, dtype: torch.dtype = torch.float32) -> Setup:
+def set_up(spec: RunSpec, dtype: torch.dtype = torch.float32, device: str | torch.device = "cpu") -> Setup:
     """Load, partition and split the data; build clients and models.
+
+    Args:
+        dtype: floating point type of data and models.
+        device: where the models are trained. Every random number is drawn on the CPU, whatever the device.
 
     Raises:
         InputError: the data cannot be had, or cannot be split over so many clients.
     """
-    setup = _set_up_graphs(spec, dtype) if isinstance(spec, GraphSpec) else _set_up_nodes(spec, dtype)
+    setup = (_set_up_graphs if isinstance(spec, GraphSpec) else _set_up_nodes)(spec, dtype, device)
     for part, use in (("val", "choose a round by"), ("test", "measure accuracy on")):
         if not any(client[part] for client in setup.partition["clients"]):
             raise InputError(
@@ -79,7 +83,7 @@ def set_up(spec: RunSpec, dtype: torch.dtype = torch.float32) -> Setup:
     return setup
 
 
-def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:
+def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype, device: str | torch.device) -> Setup:
     streams = spec.streams
     dataset = load_node_dataset(spec.dataset, features=spec.features, keep_unlabelled=spec.keep_unlabelled)
     # the split is drawn before and independently of the partition: every M shares its test nodes
@@ -96,12 +100,12 @@ def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:
             dropout=spec.dropout,
             generator=streams.torch("init"),
             dtype=dtype,
-        )
+        ).to(device)
         for _ in parts
     ]
     return Setup(
         spec=spec,
-        clients=node_clients(dataset, parts, spec.evaluation, dtype),
+        clients=node_clients(dataset, parts, spec.evaluation, dtype, device),
         models=models,
         training=LocalTraining(
             epochs=spec.local_epochs,
@@ -126,25 +130,26 @@ def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype) -> Setup:
     )
 
 
-def _set_up_graphs(spec: GraphSpec, dtype: torch.dtype) -> Setup:
+def _set_up_graphs(spec: GraphSpec, dtype: torch.dtype, device: str | torch.device) -> Setup:
     streams = spec.streams
     datasets = [load_graph_dataset(name, attributes=spec.attributes) for name in spec.datasets]
     holdings = hold_graphs(datasets, streams, spec.clients_per_dataset)
-    clients = graph_clients(holdings, batch_size=spec.batch_size, dtype=dtype)
+    clients = graph_clients(holdings, batch_size=spec.batch_size, dtype=dtype, device=device)
+    models = initial_models(
+        clients,
+        streams,
+        backbone=spec.method.backbone or "gin",
+        hidden=spec.hidden,
+        dropout=spec.dropout,
+        norm=spec.norm,
+        share_norm=spec.share_norm,
+        dtype=dtype,
+        common_start=spec.common_start,
+    )
     return Setup(
         spec=spec,
         clients=clients,
-        models=initial_models(
-            clients,
-            streams,
-            backbone=spec.method.backbone or "gin",
-            hidden=spec.hidden,
-            dropout=spec.dropout,
-            norm=spec.norm,
-            share_norm=spec.share_norm,
-            dtype=dtype,
-            common_start=spec.common_start,
-        ),
+        models=[model.to(device) for model in models],
         training=LocalTraining(
             epochs=spec.local_epochs,
             optimizer=partial(torch.optim.Adam, lr=spec.lr, weight_decay=spec.weight_decay, fused=True),

@@ -124,6 +124,8 @@ class _NeighbourDivergence(torch.autograd.Function):
 
 
 def project(rows: Rows, weight: Tensor, keep_columns: Tensor | None) -> Tensor:
+    if weight.device.type != "cpu":  # a dense product is what such devices are made for
+        return plain.project(rows, weight, keep_columns)
     return _Project.apply(weight, rows, keep_columns)
 
 
@@ -161,10 +163,7 @@ def _neighbour_sum(x: Tensor, adjacency: Adjacency, own: bool) -> Tensor:
 
 
 def _times(matrix: sp.csr_array, dense: Tensor) -> Tensor:
-    if dense.device.type == "cpu":
-        return torch.from_numpy(matrix @ dense.detach().numpy())
-    parts = (torch.from_numpy(part) for part in (matrix.indptr, matrix.indices, matrix.data))
-    return torch.sparse_csr_tensor(*parts, size=matrix.shape, device=dense.device) @ dense
+    return torch.from_numpy(matrix @ dense.detach().numpy())
 
 
 def _zeroed(weight: Tensor, keep: Tensor | None) -> Tensor:
