@@ -225,9 +225,11 @@ def test_the_automatic_profile(store, monkeypatch):
     lite = study_specs(STUDY, "lite")
     fill(store, lite[:5], lambda spec: 0.8)
     assert resolve_profile(STUDY, "auto", store) == "lite"
-    fill(store, study_specs(STUDY, "paper")[:1], lambda spec: 0.8)
-    assert resolve_profile(STUDY, "auto", store) == "lite"  # one record does not hide the fuller profile
-    fill(store, study_specs(STUDY, "paper")[:100], lambda spec: 0.8)
+    *most, last = study_specs(STUDY, "paper", {"dataset": ["cora"]})
+    fill(store, study_specs(STUDY, "lite"), lambda spec: 0.8)
+    fill(store, most, lambda spec: 0.8)
+    assert resolve_profile(STUDY, "auto", store) == "lite"  # what is begun does not hide what is whole
+    fill(store, [last], lambda spec: 0.8)
     assert resolve_profile(STUDY, "auto", store) == "paper"
     monkeypatch.setenv("FGL_PROFILE", "power")
     assert resolve_profile(STUDY, "auto", store) == "power"

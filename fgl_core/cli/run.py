@@ -118,7 +118,7 @@ def _train(spec: RunSpec) -> dict[str, Any]:
 
 def title(spec: RunSpec) -> str:
     """What is run on what."""
-    return f"{spec.method.title} on {spec.setting if isinstance(spec, GraphSpec) else spec.dataset}"
+    return f"{spec.method.title} on {spec.place}"
 
 
 def _report(spec: RunSpec, record: Mapping[str, Any]) -> str:

@@ -197,8 +197,9 @@ def collect(
 def resolve_profile(study: str, profile: str, store: Store, *, tuned: bool = True) -> str:
     """The profile meant by ``auto``; any other name stands for itself.
 
-    The best profile is the more demanding one of which at least half the runs are recorded; if there is none,
-    the one recorded to the largest part; without any record, ``lite``: what is missing is then real data.
+    The best profile is the more demanding one that has all its runs on one of its datasets or settings; if
+    there is none, the one recorded to the largest part; without any record, ``lite``: what is missing is then
+    real data.
     """
     if study not in STUDIES:
         raise unknown("study", study, STUDIES)
@@ -212,7 +213,7 @@ def resolve_profile(study: str, profile: str, store: Store, *, tuned: bool = Tru
     for name in AUTOMATIC:
         results = collect(study, name, {}, store, tuned=tuned)
         shares[name] = len(results.shown) / len(results.specs)
-        if shares[name] >= 0.5:
+        if {spec.place for spec in results.specs} - {spec.place for spec in results.missing}:
             return name
     best = max(shares, key=lambda name: shares[name])
     return best if shares[best] > 0 else "lite"

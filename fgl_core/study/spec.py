@@ -69,6 +69,11 @@ class Spec(BaseModel):
         return hashlib.sha256(self.canonical_json().encode()).hexdigest()
 
     @property
+    def place(self) -> str:
+        """Where it stands in a table: a dataset or a setting."""
+        return getattr(self, "setting", None) or self.dataset
+
+    @property
     def revision(self) -> int:
         """Of the code that computes it: a record of another revision is stale."""
         raise NotImplementedError

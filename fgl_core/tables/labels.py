@@ -15,8 +15,8 @@ Label = Callable[[RunSpec], str]  # what a run is called in a table
 def place(spec: RunSpec) -> tuple[str, int]:
     """Where a run stands in a table: its dataset or setting, and its number of clients."""
     if isinstance(spec, GraphSpec):
-        return spec.setting, len(spec.datasets) * spec.clients_per_dataset
-    return spec.dataset, spec.clients
+        return spec.place, len(spec.datasets) * spec.clients_per_dataset
+    return spec.place, spec.clients
 
 
 def placed_runs(results: Results, label: Label | None = None) -> Iterator[tuple[int, str, RunSpec]]:

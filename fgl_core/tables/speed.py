@@ -13,7 +13,6 @@ from fgl_core.methods import METHODS
 from fgl_core.root import project_root
 from fgl_core.study.catalogue import STUDIES, study_specs
 from fgl_core.study.costs import Costs, datasets_of, duration
-from fgl_core.study.spec import GraphSpec
 from fgl_core.study.store import Store
 
 
@@ -81,7 +80,7 @@ def cost_table(jobs: int) -> pd.DataFrame:
             seconds = sum(map(costs.seconds, specs)) / jobs
             guessed = sum(not costs.learnt(spec) for spec in specs) > len(specs) / 10
             cells[profile] = f"{len(specs)} runs, {'about ' * guessed}{duration(seconds)}"
-        data = {spec.setting if isinstance(spec, GraphSpec) else spec.dataset for spec in specs}
+        data = {spec.place for spec in specs}
         known = [peaks[name] for name in data if name in peaks]
         cells["memory of a worker"] = f"{max(known) / 1024:.1f} GiB" if known else ""
         cells["download"] = f"{_download({name for spec in specs for name in datasets_of(spec)}):.0f} MB"
