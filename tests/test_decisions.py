@@ -79,6 +79,7 @@ def test_the_list_has_every_decision_with_mark_evidence_and_options():
     tables = {part: decision_table(part) for part in PARTS}
     for decision in decisions().values():
         assert decision.question.replace("|", r"\|") in tables[decision.part]
+        assert decision.evidence or decision.mark == "decided", f"inferred from what? {decision.question}"
     row = next(line for line in tables["training"].splitlines() if line.startswith("| a client's momentum"))
     assert "`momentum=reset` (default) or `momentum=keep`" in row
     assert row.endswith("{bdg-info}`inferred`; the released code makes a new optimiser in each round |")

@@ -42,3 +42,21 @@ def test_several_numbers_of_clients_stand_side_by_side():
     assert heights(cora) == pytest.approx([-0.25, 0.75, 1.75, 0, 1, 2, 0.25, 1.25, 2.25])
     assert heights(pubmed) == [0, 1, 2]
     plt.close(figure)
+
+
+def test_one_value_far_out_does_not_squeeze_the_others():
+    frame = frame_of([("cora", 5)], methods="ABCDEFGH")
+    figure = difference_dots(frame, None)
+    assert figure.axes[0].get_xscale() == "linear"
+    plt.close(figure)
+    frame.loc[0, ["difference", "low", "high"]] = [-0.55, -0.57, -0.53]
+    frame.loc[1, ["difference", "low", "high"]] = [float("nan")] * 3  # no runs
+    figure = difference_dots(frame, None)
+    (axes,) = figure.axes
+    place = axes.transData.transform
+    width = axes.get_window_extent().width
+    # one point each way takes more than a tenth of the figure, and the far dot is still on it
+    assert (place((1, 0)) - place((-1, 0)))[0] > 0.1 * width
+    assert axes.get_xlim()[0] < -55 and "logarithmic beyond ±1" in axes.get_xlabel()
+    assert "\N{MINUS SIGN}50" in [text.get_text() for text in axes.get_xticklabels()]
+    plt.close(figure)

@@ -13,6 +13,9 @@ from matplotlib.figure import Figure
 
 from fgl_core.plots.style import COLOURS, GREY, MARKERS, WIDTH, grid, styled
 
+FAR = 8  # times as far out as three quarters of the values: an axis becomes logarithmic
+TICKS = (1, 2, 5, 10, 20, 50, 100)  # points
+
 
 def difference_dots(frame: pd.DataFrame, baseline: str | None = "FedAvg") -> Figure:
     """Paired difference to the baseline by method, with its 95 % interval; a line marks no difference.
@@ -46,6 +49,7 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
         squeeze=False,
         layout="constrained",
     )
+    near = _near(100 * frame["at"])
     for dataset, axes in zip(datasets, panels[:, 0], strict=True):
         axes.axvline(0, color=GREY, linewidth=1)
         here = places[dataset]
@@ -61,10 +65,13 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
                     _missing(axes, height_, look["color"])
         axes.set_yticks(range(len(methods)), [fill(method, 22) for method in methods])
         axes.set_ylim(len(methods) - 0.5, -0.5)
-        axes.locator_params(axis="x", nbins=6)
+        if near is None:
+            axes.locator_params(axis="x", nbins=6)
+        else:
+            _widen(axes, near)
         axes.set_title(dataset, loc="left")
         grid(axes, "x")
-    panels[-1, 0].set_xlabel(label)
+    panels[-1, 0].set_xlabel(label if near is None else f"{label} (logarithmic beyond ±{near:g})")
     drawn = {
         label: handle
         for axes in panels[:, 0]
@@ -79,6 +86,23 @@ def _markers(axes: Axes, rows: pd.DataFrame, heights: list[float], look: dict[st
     at, left, right = (100 * rows[column].to_numpy(float) for column in ("at", "left", "right"))
     error = np.nan_to_num(np.vstack([at - left, right - at]))
     axes.errorbar(at, heights, xerr=error, linestyle="none", markersize=6, capsize=3, label=label, **look)
+
+
+def _near(values: pd.Series) -> float | None:
+    """Up to where an axis should be linear, if single values lie so far out that they squeeze all others."""
+    sizes = values.abs().dropna()
+    if len(sizes) < 4 or sizes.max() < FAR * sizes.quantile(0.75):
+        return None
+    return next(tick for tick in TICKS if tick >= sizes.quantile(0.75))
+
+
+def _widen(axes: Axes, near: float) -> None:
+    axes.set_xscale("symlog", linthresh=near, linscale=1.5)
+    low, high = axes.get_xlim()
+    ticks = [0.0, *(sign * tick for tick in (near / 2, *TICKS) for sign in (1, -1))]
+    shown = [t for t in ticks if low <= t <= high and (abs(t) >= near or abs(t) in (0, near / 2))]
+    axes.set_xticks(shown, [f"{tick:g}".replace("-", "\N{MINUS SIGN}") for tick in shown])
+    axes.minorticks_off()
 
 
 def _missing(axes: Axes, height: float, colour: str) -> None:
