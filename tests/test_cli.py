@@ -94,6 +94,15 @@ def test_bad_input_in_a_process_exits_with_two():
         assert finished.stderr.startswith("fgl: unknown") and finished.stderr.count("\n") == 1
 
 
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="only where a disk can be full on demand")
+def test_a_full_disk_behind_the_output():
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "fgl_core.cli", "methods"]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=300)
+    assert done.returncode == 2
+    assert done.stderr == "fgl: the disk is full: make room, or send the output elsewhere\n"
+
+
 def test_a_mirror_that_is_no_folder(capsys, monkeypatch, tmp_path):
     monkeypatch.setenv("FGL_DATA_MIRROR", str(tmp_path / "nowhere"))
     assert "FGL_DATA_MIRROR is not a folder" in complaint(capsys, "run", "--dataset", "cora")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import sys
 import warnings
 from collections.abc import Sequence
@@ -56,7 +57,9 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """
     warnings.showwarning = _show_warning
     try:
-        return app(sys.argv[1:] if arguments is None else arguments) or 0
+        status = app(sys.argv[1:] if arguments is None else arguments) or 0
+        print(end="", flush=True)  # a full disk shows here, not after the last line of this program
+        return status
     except (InputError, CycloptsError) as error:
         return _complain(str(error), BAD_INPUT)
     except KeyboardInterrupt:
@@ -64,6 +67,11 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except BrokenPipeError:  # the reader of our output, such as head, has seen enough
         sys.stdout = None
         return 0
+    except OSError as error:
+        if error.errno != errno.ENOSPC or error.filename is not None:
+            raise
+        sys.stdout = None
+        return _complain("the disk is full: make room, or send the output elsewhere", BAD_INPUT)
 
 
 def _complain(message: str, status: int) -> int:
