@@ -14,32 +14,36 @@ VARIABLE = "FGL_DEVICE"
 DEVICES = ("cpu", "cuda")
 
 
-def chosen(name: str | None = None) -> torch.device:
-    """The device of this name; that of ``FGL_DEVICE`` if none is given, which workers inherit; else the CPU.
-
-    Args:
-        name: ``cpu`` or ``cuda``.
+def requested(name: str | None = None) -> str:
+    """The device that is asked for: this one, or that of ``FGL_DEVICE``, which workers inherit, or the CPU.
 
     Raises:
-        InputError: another name, or no CUDA device that PyTorch can use.
+        InputError: it is none of :data:`DEVICES`, or there is no CUDA device that PyTorch can use.
     """
-    import torch
-
     said = "--device" if name else VARIABLE
     name = name or os.environ.get(VARIABLE) or "cpu"
     if name not in DEVICES:
         raise unknown(said, name, DEVICES)
-    if name == "cuda" and not torch.cuda.is_available():
-        raise InputError(f"{said} cuda: PyTorch finds no CUDA device here: leave it out to use the CPU")
-    return torch.device(name)
+    if name == "cuda":
+        import torch  # takes seconds, and is not needed to use the CPU
+
+        if not torch.cuda.is_available():
+            raise InputError(f"no CUDA device is found by PyTorch: leave {said} out to use the CPU")
+    return name
+
+
+def chosen(name: str | None = None) -> torch.device:
+    """:func:`requested` as PyTorch's device."""
+    import torch
+
+    return torch.device(requested(name))
 
 
 def choose(name: str | None) -> None:
     """Let this process and its workers train there; None leaves the choice as it is.
 
     Raises:
-        InputError: as :func:`chosen` says.
+        InputError: as :func:`requested` says.
     """
     if name is not None:
-        chosen(name)
-        os.environ[VARIABLE] = name
+        os.environ[VARIABLE] = requested(name)

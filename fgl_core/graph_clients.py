@@ -89,6 +89,7 @@ def graph_clients(
     batch_size: int,
     dtype: torch.dtype,
     device: str | torch.device = "cpu",
+    packed: dict[str, PackedGraphs] | None = None,
 ) -> list[GraphClient]:
     """One client per holding; the graphs of a set are packed once, whatever the number of its clients.
 
@@ -96,8 +97,9 @@ def graph_clients(
         batch_size: graphs in a mini-batch.
         dtype: floating point type of the features.
         device: where they are trained.
+        packed: sets that are packed already, by name.
     """
-    packed: dict[str, PackedGraphs] = {}
+    packed = dict(packed or {})
     clients = []
     for holding in holdings:
         dataset = holding.dataset

@@ -149,7 +149,7 @@ WRONG = [
     ('pairs = [["FGSSL"]]', "name two rows in each"),
     ('measure = "1 − CKA"', "name one row in each"),
     ('kind = "cheaper"', "does not go with the measure accuracy"),
-    ('kind = "equivalence"\nmeasure = "rounds"', "leave the measure out"),
+    ('kind = "equivalence"\nmeasure = "rounds"', "name a measure in points"),
 ]
 
 

@@ -32,9 +32,18 @@ def no_choice(monkeypatch):
 def test_without_a_cuda_device_one_line_says_so(root, capsys, command):
     assert main([*command, "--device", "cuda"]) == 2
     assert capsys.readouterr().err == (
-        "fgl: --device cuda: PyTorch finds no CUDA device here: leave it out to use the CPU\n"
+        "fgl: no CUDA device is found by PyTorch: leave --device out to use the CPU\n"
     )
-    assert not list((root / "data").glob("r*/*.json"))
+    assert not list((root / "data" / "runs").rglob("*.json"))
+    assert not list((root / "data" / "results").rglob("*.json"))
+
+
+@pytest.mark.parametrize("name", ["gpu", *(() if CUDA else ("cuda",))])
+def test_a_variable_that_cannot_be_heeded_stops_a_study_before_any_run(root, capsys, monkeypatch, name):
+    monkeypatch.setenv(device.VARIABLE, name)
+    assert main(["study", "run", "fgssl-table1", "--profile", "smoke"]) == 2
+    assert "FGL_DEVICE" in capsys.readouterr().err
+    assert not list((root / "data").rglob("*.json"))
 
 
 def test_an_unknown_device_and_one_for_workers_elsewhere(capsys):
@@ -76,10 +85,13 @@ def elsewhere(monkeypatch):
         for part in module.modules():
             for name, tensor in part._parameters.items():
                 part._parameters[name] = torch.nn.Parameter(torch.empty_like(tensor, device=where))
+            for name, tensor in part._buffers.items():
+                part._buffers[name] = torch.empty_like(tensor, device=where)
         return module
 
     monkeypatch.setattr(torch, "from_numpy", lambda array: mode.from_tensor(from_numpy(array)))
     monkeypatch.setattr(torch.Tensor, "numpy", array_of)
+    monkeypatch.setattr(torch.Tensor, "cpu", lambda tensor: torch.empty_like(tensor, device="cpu"))
     monkeypatch.setattr(torch.nn.Module, "to", moved)
     monkeypatch.setattr(torch.nn.utils, "skip_init", lambda kind, *args, **kwargs: kind(*args, **kwargs))
     with mode:
@@ -92,7 +104,7 @@ def elsewhere(monkeypatch):
         *(NODE | {"backbone": kind} for kind in ("gat", "gcn", "sage")),
         NODE | {"method": "fedprox"},
         *(GRAPH | {"method": name, "norm": norm} for name, norm in (("fedavg", "none"), ("fedcch", "pf"))),
-        *(GRAPH | {"method": name} for name in ("fedprox", "fedstar")),
+        *(GRAPH | {"method": name} for name in ("fedprox", "fedbn", "fedstar", "gcfl")),
     ],
     ids=str,
 )
@@ -105,6 +117,8 @@ def test_a_step_leaves_nothing_on_the_processor(elsewhere, values):
     loss = spec.method.loss(LocalStep(model, received, client, batch, spec.streams, 1, 0))
     assert loss.device == elsewhere and loss.shape == ()
     loss.backward()
+    for values in spec.method.report(client, model).values():
+        assert isinstance(values, np.ndarray)
     used = [parameter for parameter in model.parameters() if parameter.grad is not None]
     assert used and all(parameter.grad.device == elsewhere for parameter in used)
 

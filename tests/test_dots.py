@@ -60,3 +60,11 @@ def test_one_value_far_out_does_not_squeeze_the_others():
     assert axes.get_xlim()[0] < -55 and "logarithmic beyond ±1" in axes.get_xlabel()
     assert "\N{MINUS SIGN}50" in [text.get_text() for text in axes.get_xticklabels()]
     plt.close(figure)
+
+
+def test_values_that_are_mostly_zero_keep_a_linear_axis():
+    frame = frame_of([("cora", 5)], methods="ABCDE").assign(difference=0.0, low=0.0, high=0.0)
+    frame.loc[0, ["difference", "low", "high"]] = [0.003, 0.001, 0.005]
+    figure = difference_dots(frame, None)
+    assert figure.axes[0].get_xscale() == "linear"
+    plt.close(figure)

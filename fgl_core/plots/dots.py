@@ -13,7 +13,7 @@ from matplotlib.figure import Figure
 
 from fgl_core.plots.style import COLOURS, GREY, MARKERS, WIDTH, grid, styled
 
-FAR = 8  # times as far out as three quarters of the values: an axis becomes logarithmic
+FAR = 4  # times as far out as three quarters of the values: an axis becomes logarithmic
 TICKS = (1, 2, 5, 10, 20, 50, 100)  # points
 
 
@@ -91,9 +91,10 @@ def _markers(axes: Axes, rows: pd.DataFrame, heights: list[float], look: dict[st
 def _near(values: pd.Series) -> float | None:
     """Up to where an axis should be linear, if single values lie so far out that they squeeze all others."""
     sizes = values.abs().dropna()
-    if len(sizes) < 4 or sizes.max() < FAR * sizes.quantile(0.75):
+    if sizes.empty:
         return None
-    return next(tick for tick in TICKS if tick >= sizes.quantile(0.75))
+    near = next(tick for tick in TICKS if tick >= sizes.quantile(0.75))
+    return near if sizes.max() >= FAR * near else None
 
 
 def _widen(axes: Axes, near: float) -> None:

@@ -102,7 +102,9 @@ def title(study: str) -> str:
 
 
 def _filtered(specs: list[Spec], name: str, wanted: list[str], where: str) -> list[Spec]:
-    allowed = [field for field in type(specs[0]).model_fields if field != "task"]
+    # values are separated by commas, so that a field that is a list itself cannot be named
+    lists = {name for name in type(specs[0]).model_fields if isinstance(getattr(specs[0], name), tuple)}
+    allowed = [field for field in type(specs[0]).model_fields if field not in lists | {"task"}]
     if name not in allowed:
         raise unknown("field", name, allowed)
     kept, present = [], set()

@@ -108,13 +108,14 @@ def spy(spec: PrivacySpec) -> dict[str, Any]:
     """Attack as ``spec`` says and return the record, ready for JSON.
 
     Raises:
-        InputError: the data cannot be had, or has too few graphs.
+        InputError: the data cannot be had, or has too few graphs; ``FGL_DEVICE`` is none.
     """
     started = time.perf_counter()
+    where = chosen()
     status, reason, found = "done", None, None
     with one_thread():
         try:
-            found = leakage(spec)
+            found = leakage(spec, where)
         except Divergence as error:
             status, reason = "diverged", str(error)
     seconds = time.perf_counter() - started
@@ -126,7 +127,7 @@ def spy(spec: PrivacySpec) -> dict[str, Any]:
             "setup_seconds": 0.0,
             "seconds_per_round": round(seconds / spec.rounds, 4),
         },
-        "environment": environment(),
+        "environment": {**environment(), **_named(where)},
     }
 
 

@@ -170,7 +170,7 @@ def privacy(profile: str) -> list[Spec]:
         setting, dataset = "digits-01,digits-23,digits-45", "digits-01"
         size = {"clients": 30, "graphs": 12, "attacked": (1, 2)}
     elif profile == "lite":
-        size = {"clients": 60, "attacked": (1, 5)}
+        size = {"clients": 70, "attacked": (1, 5)}
     secrets = ({"secret": "set"}, *({"secret": s, "dataset": dataset} for s in ("classes", "size", "member")))
     return [
         Spec.parse({"task": "privacy", "setting": setting, "seed": seed, **secret, **size})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property, partial
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -20,14 +20,18 @@ from fgl_core.methods import METHODS
 from fgl_core.models.packed import PackedGraphs
 from fgl_core.signature import signature
 from fgl_core.streams import Streams
+from fgl_core.study.setup import graph_training
 from fgl_core.study.spec import GraphSpec, PrivacySpec, Spec
 
-MAJORITY = 0.75  # of a client's graphs have what the attacker asks about, or have not
+PARTS = ("federation", "shadow", "target")  # of each set; no graph is in two of them
 Sent = dict[str, np.ndarray]  # by part: signature, representation, update, norms
 
 
-def leakage(spec: PrivacySpec) -> dict[str, Any]:
+def leakage(spec: PrivacySpec, device: torch.device) -> dict[str, Any]:
     """Run the attacks of a specification, and say for the record what they found.
+
+    Args:
+        device: where the models are trained.
 
     Returns:
         ``classes`` among which the attacker guesses, all equally frequent; ``targets``: number of clients
@@ -39,16 +43,15 @@ def leakage(spec: PrivacySpec) -> dict[str, Any]:
         InputError: the data cannot be had, or has too few graphs.
         Divergence: training breaks down.
     """
-    scene = Scene(spec)
+    scene = Scene(spec, device)
     sent: dict[str, list[list[Sent]]] = {"shadow": [], "target": []}
-    changed = np.zeros(1, np.int64)
+    changed = []
     for side, observed in sent.items():
         for number in range(spec.clients):
             visit = scene.visit(side, number)
             observed.append(list(visit.watched()))
             if side == "target":
-                bits = np.bincount(changed_bits(visit.graphs), minlength=len(changed))
-                changed = bits + np.pad(changed, (0, len(bits) - len(changed)))
+                changed.append(changed_bits(visit.graphs))
     truth = np.array([scene.truth(number) for number in range(spec.clients)])
     correct: dict[str, list[int]] = {}
     kept = []
@@ -58,12 +61,12 @@ def leakage(spec: PrivacySpec) -> dict[str, Any]:
             correct.setdefault(view, []).append(int((guesses == truth).sum()))
         kept.append(round(kept_by_hash(target["representation"]), 5))
     return {
-        "classes": scene.classes,
+        "classes": spec.answers,
         "targets": spec.clients,
         "rounds": list(spec.attacked),
         "correct": correct,
         "kept": kept,
-        "changed_bits": changed.tolist(),
+        "changed_bits": np.bincount(np.concatenate(changed)).tolist(),
     }
 
 
@@ -71,13 +74,14 @@ def leakage(spec: PrivacySpec) -> dict[str, Any]:
 class Scene:
     """Who holds what, and what the server broadcasts.
 
-    Every set is cut into two halves. The server's model is trained on the first half of each, by FedAvg with
-    PF kept local; shadow clients draw their graphs from the first half, target clients from the second. Each
-    of them takes part in this federation as one among many: it gets what the server broadcasts, and its own
-    upload is too small a share to change that.
+    Every set is cut into three :data:`PARTS`. The server's model is trained on the first, by FedAvg with PF
+    kept local; shadow clients draw their graphs from the second, target clients from the third. Each of them
+    takes part in this federation as one among many: it gets what the server broadcasts, and its own upload is
+    too small a share to change that.
     """
 
     spec: PrivacySpec
+    device: torch.device
 
     @cached_property
     def streams(self) -> Streams:
@@ -89,53 +93,46 @@ class Scene:
 
     @cached_property
     def packed(self) -> dict[str, PackedGraphs]:
-        return {name: PackedGraphs(dataset) for name, dataset in self.datasets.items()}
+        return {name: PackedGraphs(data, device=self.device) for name, data in self.datasets.items()}
 
     @cached_property
     def run(self) -> GraphSpec:
         """The federation's run, for what it has in common with all others: model and optimiser."""
-        return Spec.parse(
-            {"setting": self.spec.setting, "method": "fedavg", "norm": "pf", "rounds": self.spec.rounds}
-        )
+        return Spec.parse({"setting": self.spec.setting, "method": "fedavg", "norm": "pf"})
 
     @cached_property
     def training(self) -> LocalTraining:
-        adam = partial(torch.optim.Adam, lr=self.run.lr, weight_decay=self.run.weight_decay, fused=True)
-        return LocalTraining(self.run.local_epochs, adam, self.run.optimizer_state)
+        return graph_training(self.run)
 
     @cached_property
-    def halves(self) -> dict[str, dict[str, np.ndarray]]:
-        """By set and side, positions of graphs. The graph whose membership is asked about is in neither."""
+    def asked(self) -> int | None:
+        """The graph whose membership is guessed; None where something else is."""
+        if self.spec.secret != "member":
+            return None
+        name = self.spec.dataset
+        return int(self.streams.numpy("asked", name).integers(self.datasets[name].num_graphs))
+
+    @cached_property
+    def graphs(self) -> dict[str, dict[str, np.ndarray]]:
+        """By set and part, positions of graphs. The graph that is asked about is in no part."""
         found = {}
         for name, dataset in self.datasets.items():
-            order = self.streams.numpy("halves", name).permutation(dataset.num_graphs)
-            if name == self.spec.dataset and self.spec.secret == "member":
-                order = order[1:]
-            found[name] = dict(zip(("shadow", "target"), np.array_split(order, 2), strict=True))
+            order = self.streams.numpy("parts", name).permutation(dataset.num_graphs)
+            if name == self.spec.dataset:
+                order = order[order != self.asked]
+            found[name] = dict(zip(PARTS, np.array_split(order, len(PARTS)), strict=True))
         return found
 
-    @cached_property
-    def asked(self) -> int:
-        """The graph whose membership is asked about."""
-        name = self.spec.dataset
-        return int(self.streams.numpy("halves", name).permutation(self.datasets[name].num_graphs)[0])
-
-    @property
-    def classes(self) -> int:
-        return len(self.datasets) if self.spec.secret == "set" else 2
-
     def truth(self, number: int) -> int:
-        """What is true of a shadow or target client: all answers are equally frequent."""
-        return number % self.classes
+        """What is true of a shadow or target client: the set's place, or 1 for what is asked."""
+        return number % self.spec.answers
 
     @cached_property
     def broadcasts(self) -> list[Tensors]:
         """What the server sends in round 1, 2, ... up to the last."""
-        holdings = [
-            Holding(name, dataset, *(np.sort(self.halves[name]["shadow"])[:end] for end in (None, 1, 1)))
-            for name, dataset in self.datasets.items()
-        ]
-        clients = graph_clients(holdings, batch_size=self.run.batch_size, dtype=torch.float32)
+        clients = self._clients(
+            {name: (dataset, self.graphs[name]["federation"]) for name, dataset in self.datasets.items()}
+        )
         models = self._models(clients)
         method = self.run.method
         names = method.travels(models[0])
@@ -146,26 +143,29 @@ class Scene:
     def visit(self, side: str, number: int) -> Visit:
         """A shadow or target client, as it trains along."""
         truth = self.truth(number)
-        name = list(self.datasets)[truth] if self.spec.dataset is None else self.spec.dataset
+        dataset = self.datasets[self.spec.dataset or self.spec.datasets[truth]]
         rng = self.streams.numpy("graphs", side, number)
-        graphs = np.sort(self._drawn(self.datasets[name], self.halves[name][side], truth, rng))
-        dataset = self.datasets[name]
-        client = GraphClient(
-            name=f"{side}-{number}",
-            dataset=name,
-            num_classes=dataset.num_classes,
-            packed=self.packed[name],
-            labels=torch.from_numpy(dataset.y),
-            train=graphs,
-            val=graphs,
-            test=graphs,
-            batch_size=self.run.batch_size,
-        )
+        graphs = self._drawn(dataset, self.graphs[dataset.name][side], truth, rng)
+        (client,) = self._clients({f"{side}-{number}": (dataset, graphs)})
         return Visit(self, client, self._models([client])[0])
+
+    def _clients(self, held: dict[str, tuple[GraphDataset, np.ndarray]]) -> list[GraphClient]:
+        """Clients by name, who train on all their graphs; what they are evaluated on is not looked at."""
+        holdings = []
+        for name, (dataset, graphs) in held.items():
+            train = np.sort(graphs)
+            holdings.append(Holding(name, dataset, train, train[:1], train[:1]))
+        return graph_clients(
+            holdings,
+            batch_size=self.run.batch_size,
+            dtype=torch.float32,
+            device=self.device,
+            packed=self.packed,
+        )
 
     def _models(self, clients: list[GraphClient]) -> list[torch.nn.Module]:
         run = self.run
-        return initial_models(
+        models = initial_models(
             clients,
             self.streams,
             backbone="gin",
@@ -175,28 +175,24 @@ class Scene:
             share_norm=False,
             dtype=torch.float32,
         )
+        return [model.to(self.device) for model in models]
 
     def _drawn(
-        self, dataset: GraphDataset, half: np.ndarray, truth: int, rng: np.random.Generator
+        self, dataset: GraphDataset, part: np.ndarray, truth: int, rng: np.random.Generator
     ) -> np.ndarray:
-        """The graphs of one client, out of a half of the set."""
-        count, asked = self.spec.graphs, self.spec.secret
-        if asked == "set":
-            return _some(half, count, dataset, rng)
-        if asked == "member":
-            others = _some(half, count, dataset, rng)
+        """The graphs of one client, out of a part of the set."""
+        count, secret = self.spec.graphs, self.spec.secret
+        if secret == "set":
+            return _some(part, count, dataset, rng)
+        if secret == "member":
+            others = _some(part, count, dataset, rng)
             return np.append(others[1:], self.asked) if truth else others
-        has = dataset.y[half] == 0 if asked == "classes" else self._large(dataset)[half]
-        most = round(MAJORITY * count)
-        with_it = most if truth else count - most
-        return np.concatenate(
-            [_some(half[has], with_it, dataset, rng), _some(half[~has], count - with_it, dataset, rng)]
-        )
-
-    @staticmethod
-    def _large(dataset: GraphDataset) -> np.ndarray:
         sizes = np.diff(dataset.offsets)
-        return sizes > np.median(sizes)
+        has = (dataset.y == 0 if secret == "classes" else sizes > np.median(sizes))[part]
+        with_it = count * (3 if truth else 1) // 4
+        return np.concatenate(
+            [_some(part[has], with_it, dataset, rng), _some(part[~has], count - with_it, dataset, rng)]
+        )
 
 
 @dataclass
@@ -225,28 +221,30 @@ class Visit:
                 number,
             )
             if number in scene.spec.attacked:
-                mean = self.graphs.mean(axis=0)
-                before, after = received.tensors, self.model.state_dict()
-                change = {name: (after[name] - before[name]).ravel() for name in after}
-                norms = [change[name] for name in change if name.startswith("norms.")]
+                mean, after = self.graphs.mean(axis=0), self.model.state_dict()
                 yield {
                     "signature": signature(mean),
                     "representation": mean.astype(np.float32),
-                    "update": torch.cat([change[name] for name in tensors]).numpy(),
-                    "norms": torch.cat(norms).numpy(),  # would be seen if PF travelled
+                    "update": _joined(after[name] - sent for name, sent in tensors.items()),
+                    # stay at home with FedCCH; would be seen if PF were uploaded
+                    "norms": _joined(after[name] for name in after if name.startswith("norms.")),
                 }
 
     @property
     def graphs(self) -> np.ndarray:
         """The representation of each of its graphs by its model, float64 [graphs, hidden]."""
-        return self.client.representations(self.model).double().numpy()
+        return self.client.representations(self.model).double().cpu().numpy()
+
+
+def _joined(tensors: Iterator[torch.Tensor]) -> np.ndarray:
+    return torch.cat([tensor.ravel() for tensor in tensors]).cpu().numpy()
 
 
 def _some(graphs: np.ndarray, count: int, dataset: GraphDataset, rng: np.random.Generator) -> np.ndarray:
     if len(graphs) < count:
         raise InputError(
-            f"a client would need {count} graphs of a kind, and its half of {dataset.name} has {len(graphs)}:"
-            " set graphs to fewer"
+            f"a client would need {count} graphs of a kind, and its third of {dataset.name} has"
+            f" {len(graphs)}: set graphs to fewer"
         )
     return rng.choice(graphs, count, replace=False)
 

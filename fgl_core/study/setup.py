@@ -150,11 +150,16 @@ def _set_up_graphs(spec: GraphSpec, dtype: torch.dtype, device: str | torch.devi
         spec=spec,
         clients=clients,
         models=[model.to(device) for model in models],
-        training=LocalTraining(
-            epochs=spec.local_epochs,
-            optimizer=partial(torch.optim.Adam, lr=spec.lr, weight_decay=spec.weight_decay, fused=True),
-            optimizer_state=spec.optimizer_state,
-        ),
+        training=graph_training(spec),
         partition=holding_statistics(holdings),
         pooled=False,
+    )
+
+
+def graph_training(spec: GraphSpec) -> LocalTraining:
+    """How clients that hold graphs train."""
+    return LocalTraining(
+        epochs=spec.local_epochs,
+        optimizer=partial(torch.optim.Adam, lr=spec.lr, weight_decay=spec.weight_decay, fused=True),
+        optimizer_state=spec.optimizer_state,
     )

@@ -302,14 +302,14 @@ class PrivacySpec(Spec):
     setting: str = Field("CHEM", description="the federation: a setting's name, or datasets with commas")
     secret: Literal["set", "classes", "size", "member"] = Field(
         "set",
-        description="what is guessed: the set that the graphs are of, the prevailing class, whether most"
-        " graphs are large, or whether a certain graph is among them",
+        description="what is guessed: the set that the graphs are of, whether most are of its first class,"
+        " whether most are large, or whether a certain graph is among them",
     )
     dataset: str | None = Field(
         None, description="the set that the attacked clients' graphs are of; none where it is to be guessed"
     )
-    clients: int = Field(200, ge=20, le=10_000, description="shadow clients, and as many that are attacked")
-    graphs: int = Field(50, ge=4, le=10_000, description="graphs that each of them holds")
+    clients: int = Field(210, ge=20, le=10_000, description="shadow clients, and as many that are attacked")
+    graphs: int = Field(52, ge=4, le=10_000, multiple_of=4, description="graphs that each of them holds")
     attacked: tuple[int, ...] = Field((1, 5, 20), min_length=1, description="rounds whose uploads are read")
 
     @field_validator("setting")
@@ -320,8 +320,8 @@ class PrivacySpec(Spec):
     @field_validator("attacked")
     @classmethod
     def _in_order(cls, attacked: tuple[int, ...]) -> tuple[int, ...]:
-        if list(attacked) != sorted(set(attacked)) or attacked[0] < 1:
-            raise InputError(f"attacked = {list(attacked)}: name rounds from 1 on, each once, in order")
+        if list(attacked) != sorted(set(attacked)) or attacked[0] < 1 or attacked[-1] > 100_000:
+            raise InputError(f"attacked = {list(attacked)}: name rounds, 1 to 100000, each once, in order")
         return attacked
 
     @model_validator(mode="after")
@@ -331,9 +331,20 @@ class PrivacySpec(Spec):
                 raise InputError("dataset: it is what secret = set asks for: leave it out")
             if len(self.datasets) < 2:
                 raise InputError(f"setting {self.setting!r} has one set: there is nothing to guess")
+        elif self.dataset is None:
+            raise InputError("dataset: name the set of the setting that the clients' graphs are of")
         elif self.dataset not in self.datasets:
             raise unknown("dataset", self.dataset, self.datasets)
+        if self.clients % self.answers:
+            raise InputError(
+                f"clients = {self.clients}: take a multiple of {self.answers}, the number of answers"
+            )
         return self
+
+    @property
+    def answers(self) -> int:
+        """Among how many the attacker guesses."""
+        return len(self.datasets) if self.secret == "set" else 2
 
     @property
     def datasets(self) -> tuple[str, ...]:

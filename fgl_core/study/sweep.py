@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Literal, TextIO
 
 from fgl_core.datasets.sources import fetch
+from fgl_core.device import requested
 from fgl_core.study.costs import Costs, datasets_of
 from fgl_core.study.outcome import Outcome
 from fgl_core.study.processes import run_here
@@ -59,7 +60,7 @@ def sweep(
 
     Raises:
         InputError: before anything is computed, when the folder cannot be written to, data cannot be had, or
-            the scheduler cannot be used; later, when the scheduler is lost.
+            the device or the scheduler cannot be used; later, when the scheduler is lost.
         KeyboardInterrupt: on Ctrl-C or SIGTERM, after the workers were ended. Finished runs are recorded.
     """
     costs = Costs(known)
@@ -71,6 +72,7 @@ def sweep(
     outcomes: list[Outcome] = []
     with ExitStack() as stack:
         if scheduler is None:
+            requested()
             # before workers ask for them
             fetch(sorted({name for spec in waiting for name in datasets_of(spec)}))
             start = partial(run_here, jobs=jobs)

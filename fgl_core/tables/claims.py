@@ -60,8 +60,8 @@ class Claim(BaseModel):
             raise InputError(f"pairs: name {count} in each, as the measure is {self.measure}")
         if (self.kind in ("cheaper", "no dearer")) != (self.measure == "bytes"):
             raise InputError(f"kind {self.kind} does not go with the measure {self.measure}")
-        if self.kind == "equivalence" and self.measure != "accuracy":
-            raise InputError("equivalence has a margin in points: leave the measure out")
+        if self.kind == "equivalence" and self.quantity.scale != 100:
+            raise InputError("equivalence has a margin in points: name a measure in points")
         return self
 
     @property

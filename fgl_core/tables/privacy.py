@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -21,12 +21,14 @@ if TYPE_CHECKING:
     from pandas.io.formats.style import Styler
 
 CHANCE = "pure guessing"
+ALL = "mean of all secrets"
 SECRETS = {
     "set": "which set of {0}",
-    "classes": "prevailing class, {1}",
+    "classes": "share of the first class, {1}",
     "size": "large or small graphs, {1}",
     "member": "one graph's membership, {1}",
 }
+Asked = tuple[str, int, str]  # what is guessed, number of attacked clients, what the attacker sees
 
 
 def secret(spec: PrivacySpec) -> str:
@@ -34,26 +36,38 @@ def secret(spec: PrivacySpec) -> str:
     return SECRETS[spec.secret].format(spec.setting, spec.dataset)
 
 
-def runs(results: Results) -> dict[tuple[str, int, str], list[Spec]]:
-    """The runs by what is guessed, number of attacked clients, and what the attacker sees."""
-    found: dict[tuple[str, int, str], list[Spec]] = {}
+def runs(results: Results) -> dict[Asked, list[Spec]]:
+    """The runs of each secret and view, and those of all secrets together. Pure guessing counts as a view."""
+    found: dict[Asked, list[Spec]] = {}
     for spec in results.specs:
-        for view in VIEWS:
-            found.setdefault((secret(spec), spec.clients, view), []).append(spec)
+        for view in (*VIEWS, CHANCE):
+            for asked in (secret(spec), ALL):
+                found.setdefault((asked, spec.clients, view), []).append(spec)
+    return dict(sorted(found.items(), key=lambda item: item[0][0] == ALL))
+
+
+def guessed_by_seed(results: Results) -> dict[Asked, dict[int, float]]:
+    """Share of right guesses, mean over the attacked rounds, by the keys of :func:`runs` and by seed.
+
+    A seed counts for all secrets together when it has a run for each of them.
+    """
+    found: dict[Asked, dict[int, float]] = {}
+    for key, specs in runs(results).items():
+        records = list(_done(results, specs))
+        secrets = {spec.secret for spec in specs}
+        by_seed: dict[int, dict[str, float]] = {}
+        for record in records:
+            by_seed.setdefault(record.spec.seed, {})[record.spec.secret] = _share(record, key[2]).mean()
+        whole = {seed: shares for seed, shares in by_seed.items() if shares.keys() == secrets}
+        found[key] = {seed: float(np.mean(list(shares.values()))) for seed, shares in whole.items()}
     return found
 
 
-def guessed_by_seed(results: Results) -> dict[tuple[str, int, str], dict[int, float]]:
-    """Share of right guesses, mean over the attacked rounds, by the keys of :func:`runs` and by seed."""
-    return {
-        key: {record.spec.seed: float(_shares(record, key[2]).mean()) for record in _done(results, specs)}
-        for key, specs in runs(results).items()
-    }
-
-
-def _shares(record: Record, view: str) -> np.ndarray:
+def _share(record: Record, view: str) -> np.ndarray:
     """Share of right guesses in each attacked round."""
     found = record.data["privacy"]
+    if view == CHANCE:
+        return np.full(len(found["rounds"]), 1 / found["classes"])
     return np.array(found["correct"][view]) / found["targets"]
 
 
@@ -62,45 +76,38 @@ def _done(results: Results, specs: list[Spec]) -> Iterator[Record]:
     return (record for record in records if record is not None and record.status == "done")
 
 
-def guess_curves(results: Results, views: Mapping[str, str]) -> pd.DataFrame:
+def guess_curves(results: Results, views: Iterable[str]) -> pd.DataFrame:
     """Right guesses in per cent in each attacked round, for :func:`fgl_core.plots.curves.per_round`.
 
-    Pure guessing is a line of its own.
-
     Args:
-        views: of :data:`~fgl_core.analysis.privacy.VIEWS`, and what to call them.
+        views: of :data:`~fgl_core.analysis.privacy.VIEWS`; pure guessing is added.
     """
-    rows = []
-    for record in _done(results, results.specs):
-        found = record.data["privacy"]
-        lines = {name: _shares(record, view) for view, name in views.items()}
-        lines[CHANCE] = np.full(len(found["rounds"]), 1 / found["classes"])
-        for method, values in lines.items():
-            for number, value in zip(found["rounds"], 100 * values, strict=True):
-                rows.append((secret(record.spec), method, method, record.spec.seed, number, value))
+    rows = [
+        (secret(record.spec), view, view, record.spec.seed, number, value)
+        for record in _done(results, results.specs)
+        for view in (*views, CHANCE)
+        for number, value in zip(record.data["privacy"]["rounds"], 100 * _share(record, view), strict=True)
+    ]
     return pd.DataFrame(rows, columns=["dataset", "method", "name", "seed", "round", "value"])
 
 
 def guess_table(results: Results) -> Styler:
     """Right guesses in per cent, mean ± standard deviation over seeds: rows views, columns secrets."""
-    values, rows = guessed_by_seed(results), []
-    for (asked, clients, view), specs in runs(results).items():
-        mean, std = mean_std(list(values[asked, clients, view].values()))
-        text = f"{100 * mean:.1f}" + ("" if np.isnan(std) else f" ± {100 * std:.1f}")
-        rows.append((asked, view, "missing" if np.isnan(mean) else text))
-        if view == list(VIEWS)[-1]:
-            classes = {record.data["privacy"]["classes"] for record in _done(results, specs)}
-            rows.append((asked, CHANCE, f"{100 / classes.pop():.1f}" if classes else "missing"))
+    rows = []
+    for (asked, _, view), by_seed in guessed_by_seed(results).items():
+        mean, std = mean_std(list(by_seed.values()))
+        spread = "" if np.isnan(std) or view == CHANCE else f" ± {100 * std:.1f}"
+        rows.append((asked, view, "missing" if np.isnan(mean) else f"{100 * mean:.1f}{spread}"))
     frame = pd.DataFrame(rows, columns=["dataset", "method", "text"])
     caption = "Right guesses in %, mean over the attacked rounds, ± standard deviation over seeds"
     return wide_table(frame, frame["text"], caption, columns="dataset", uuid="guesses")
 
 
 def gains(results: Results, pairs: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
-    """How much more an attacker finds out from one view than from another, seed by seed.
+    """How much more often an attacker is right with one view than with another, seed by seed.
 
     Args:
-        pairs: two views, by the name of their contrast.
+        pairs: two views or pure guessing, by the name of their contrast.
 
     Returns:
         What :func:`fgl_core.tables.contrasts.contrasts` returns, with secrets as datasets.
@@ -125,9 +132,10 @@ def gains(results: Results, pairs: Mapping[str, tuple[str, str]]) -> pd.DataFram
 def hash_table(results: Results) -> Styler:
     """What the bits keep: their correlation with the numbers, and how many bits a single graph changes."""
     rows = {}
-    for asked, clients in dict.fromkeys(key[:2] for key in runs(results)):
-        records = list(_done(results, runs(results)[asked, clients, "signature"]))
-        found = [record.data["privacy"] for record in records]
+    for (asked, _, view), specs in runs(results).items():
+        if asked == ALL or view != "signature":
+            continue
+        found = [record.data["privacy"] for record in _done(results, specs)]
         counts = [np.array(one["changed_bits"]) for one in found]
         rows[asked] = {
             "correlation of bits and numbers": _mean([np.mean(one["kept"]) for one in found], "{:.2f}"),
