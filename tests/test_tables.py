@@ -225,7 +225,8 @@ def test_the_automatic_profile(store, monkeypatch):
     lite = study_specs(STUDY, "lite")
     fill(store, lite[:5], lambda spec: 0.8)
     assert resolve_profile(STUDY, "auto", store) == "lite"
-    *most, last = study_specs(STUDY, "paper", {"dataset": ["cora"]})
+    *most, last = study_specs(STUDY, "paper", {"dataset": ["cora"], "clients": [7]})
+    assert any(spec.method.centralised for spec in most)  # whole by themselves, which is not enough
     fill(store, study_specs(STUDY, "lite"), lambda spec: 0.8)
     fill(store, most, lambda spec: 0.8)
     assert resolve_profile(STUDY, "auto", store) == "lite"  # what is begun does not hide what is whole

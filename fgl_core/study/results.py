@@ -19,7 +19,7 @@ from fgl_core.study.catalogue import (
     takes_tuned,
 )
 from fgl_core.study.grid import distinct
-from fgl_core.study.spec import Spec
+from fgl_core.study.spec import RunSpec, Spec
 from fgl_core.study.store import Record, Store, newest
 from fgl_core.study.tuned import Choices, tuning_of, with_tuned
 
@@ -197,9 +197,9 @@ def collect(
 def resolve_profile(study: str, profile: str, store: Store, *, tuned: bool = True) -> str:
     """The profile meant by ``auto``; any other name stands for itself.
 
-    The best profile is the more demanding one that has all its runs on one of its datasets or settings; if
-    there is none, the one recorded to the largest part; without any record, ``lite``: what is missing is then
-    real data.
+    The best profile is the more demanding one that has all its runs at one place of its tables, which is a
+    dataset with a number of clients, or a setting; if there is none, the one recorded to the largest part;
+    without any record, ``lite``: what is missing is then real data.
     """
     if study not in STUDIES:
         raise unknown("study", study, STUDIES)
@@ -213,7 +213,7 @@ def resolve_profile(study: str, profile: str, store: Store, *, tuned: bool = Tru
     for name in AUTOMATIC:
         results = collect(study, name, {}, store, tuned=tuned)
         shares[name] = len(results.shown) / len(results.specs)
-        if {spec.place for spec in results.specs} - {spec.place for spec in results.missing}:
+        if _places(results.specs) - _places(results.missing):
             return name
     best = max(shares, key=lambda name: shares[name])
     return best if shares[best] > 0 else "lite"
@@ -233,6 +233,12 @@ def parse_only(filters: Iterable[str]) -> dict[str, list[str]]:
             raise InputError(f"--only {text}: write field=value or field=value,value, e.g. dataset=cora")
         parsed.setdefault(name.strip().replace("-", "_"), []).extend(listed)
     return parsed
+
+
+def _places(specs: Iterable[Spec]) -> set[tuple[str, int | None]]:
+    """Where runs stand in tables; those on the whole graph, which has no clients, stand beside all others."""
+    clients = (spec for spec in specs if not (isinstance(spec, RunSpec) and spec.method.centralised))
+    return {(spec.place, getattr(spec, "clients", None)) for spec in clients}
 
 
 def _consecutive(seeds: list[int]) -> bool:
