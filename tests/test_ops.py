@@ -56,6 +56,25 @@ def test_project(backend: str, dtype: torch.dtype, masked: bool) -> None:
         assert (gradient[~graph.keep_columns] == 0).all()
 
 
+@pytest.mark.parametrize("dtype", TOLERANCE)
+@pytest.mark.parametrize("masked", [False, True])
+def test_project_with_rows_that_are_full(backend: str, dtype: torch.dtype, masked: bool) -> None:
+    x, edges = random_arrays(0, nodes=70, features=60)
+    x = x.tolil()
+    full = [3, 68, 69]
+    x[full] = normal(8, 3, 60).numpy()
+    x[5, :40] = 1.0  # mostly full, and a row with nothing in it
+    x[6] = 0.0
+    graph = Graph.from_arrays(x.tocsr(), edges, dtype=dtype)
+    assert graph.features.full.tolist() == [3, 5, 68, 69]
+    graph = random_view(graph, 0) if masked else graph
+    weight = normal(1, 60, 13, dtype=dtype).requires_grad_()
+    pull = normal(2, 70, 13, dtype=dtype)
+    out = ops.project(graph.features, weight, graph.keep_columns)
+    (gradient,) = torch.autograd.grad((out * pull).sum(), weight)
+    close([out, gradient], [graph.dense @ weight, graph.dense.T @ pull], dtype)
+
+
 def run_attention(graph: Graph, dtype: torch.dtype, width: int) -> list[Tensor]:
     x = normal(3, graph.num_nodes, width, dtype=dtype).requires_grad_()
     att_source, att_target, bias = (normal(s, width, dtype=dtype).requires_grad_() for s in (4, 5, 6))

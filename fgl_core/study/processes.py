@@ -6,6 +6,7 @@ import os
 import signal
 import threading
 import time
+import warnings
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 
@@ -65,6 +66,8 @@ def _parallel(specs: Iterable[Spec], folder: Path, jobs: int) -> Iterator[Outcom
 
     filters = os.environ.get("PYTHONWARNINGS", "").split(",")
     os.environ["PYTHONWARNINGS"] = ",".join(dict.fromkeys(filter(None, [*filters, QUIET])))
+    # loky replaces a worker that has grown, e.g. by the data it loaded; nothing is lost
+    warnings.filterwarnings("ignore", "A worker stopped while some jobs", UserWarning)
     with parallel_config(backend="loky", inner_max_num_threads=1):
         # runs are handed out one by one: what has not begun when the budget ends is never started
         pool = Parallel(n_jobs=jobs, return_as="generator_unordered", batch_size=1, pre_dispatch=jobs)

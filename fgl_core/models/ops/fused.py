@@ -28,6 +28,8 @@ class _Project(torch.autograd.Function):
         keep = rows.all_columns if keep_columns is None else keep_columns.numpy().view(np.uint8)
         out = weight.new_empty(rows.shape[0], weight.shape[1])
         kernels.product(*rows.csr, rows.all_rows, keep, _array(weight), out.numpy())
+        if rows.full is not None:
+            out[rows.full] = rows.block @ _zeroed(weight.detach(), keep_columns)
         return out
 
     @staticmethod
@@ -39,6 +41,8 @@ class _Project(torch.autograd.Function):
         keep = rows.all_columns if keep_columns is None else keep_columns.numpy().view(np.uint8)
         out = grad.new_empty(rows.shape[1], grad.shape[1])
         kernels.product(*rows.transposed_csr, keep, rows.all_rows, _array(grad), out.numpy())
+        if rows.full is not None:
+            out += _zeroed(rows.block.T @ grad[rows.full], keep_columns)
         return out, None, None
 
 

@@ -12,12 +12,15 @@ from torch import Tensor
 from fgl_core.errors import InputError
 from fgl_core.models.ops import kernels
 
+FULL = 1 / 2  # of the columns of a row: a dense product is then faster
+
 
 class Rows:
     """A feature matrix [n, f] kept as compressed sparse rows, with its transpose once that is asked for.
 
     Bag-of-words features are 1 to 10 % full, so that the product with a weight, and the weight's gradient,
-    cost a fraction of the dense products. Immutable; shared by every view of a graph.
+    cost a fraction of the dense products. Rows that are mostly full, such as generated ones, stand in a dense
+    block instead. Immutable; shared by every view of a graph.
 
     Args:
         matrix: the features, any scipy sparse matrix.
@@ -40,19 +43,41 @@ class Rows:
         return self.matrix.shape
 
     @cached_property
+    def full(self) -> Tensor | None:
+        """Which rows make up the dense block, int64; None without any."""
+        rows = np.flatnonzero(np.diff(self.matrix.indptr) > FULL * self.shape[1])
+        return torch.from_numpy(rows) if len(rows) else None
+
+    @cached_property
+    def block(self) -> Tensor | None:
+        """Those rows in full."""
+        return None if self.full is None else torch.from_numpy(self.matrix[self.full.numpy()].toarray())
+
+    @cached_property
+    def sparse(self) -> sp.csr_array:
+        """The matrix with empty rows in place of the dense block."""
+        if self.full is None:
+            return self.matrix
+        keep = np.ones(self.shape[0], self.matrix.dtype)
+        keep[self.full.numpy()] = 0
+        kept = sp.csr_array(sp.diags_array(keep) @ self.matrix)
+        kept.eliminate_zeros()
+        return kept
+
+    @cached_property
     def csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """``(pointer [n + 1], column [nnz], value [nnz])``, indices as int32."""
-        return _csr(self.matrix)
+        """``(pointer [n + 1], column [nnz], value [nnz])`` of :attr:`sparse`, indices as int32."""
+        return _csr(self.sparse)
 
     @cached_property
     def transposed(self) -> sp.csr_array:
-        """The transpose [f, n], for the gradient of the weight."""
+        """The transpose of the whole matrix [f, n], for the gradient of the weight."""
         return sp.csr_array(self.matrix.T.tocsr())
 
     @cached_property
     def transposed_csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """``(pointer [f + 1], row [nnz], value [nnz])`` of the transpose, indices as int32."""
-        return _csr(self.transposed)
+        """``(pointer [f + 1], row [nnz], value [nnz])`` of the transpose of :attr:`sparse`."""
+        return _csr(self.transposed if self.full is None else sp.csr_array(self.sparse.T.tocsr()))
 
     @cached_property
     def all_rows(self) -> np.ndarray:
