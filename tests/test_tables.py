@@ -12,9 +12,11 @@ from fgl_core.errors import InputError
 from fgl_core.study.catalogue import STUDIES, study_specs
 from fgl_core.study.grid import SCALES, grid
 from fgl_core.study.results import collect, open_results, parse_only, resolve_profile
+from fgl_core.study.spec import RunSpec
 from fgl_core.study.store import Store, write_record
 from fgl_core.tables.cells import comparison
 from fgl_core.tables.frames import curves_frame, runs_frame
+from fgl_core.tables.labels import labels
 from fgl_core.tables.layout import accuracy_table, difference_table, sensitivity_table
 
 STUDY = "four-methods"
@@ -287,3 +289,20 @@ def test_other_values_than_the_study_s(store):
     assert len(open_results(STUDY, "lite", only=part, change={"rounds": 7}, store=store).shown) == 1
     with pytest.raises(InputError, match="unknown parameter 'runds'"):
         open_results(STUDY, "lite", change={"runds": 7}, store=store)
+
+
+def test_what_goes_along_with_another_parameter_is_no_part_of_a_name():
+    def named(*methods):
+        specs = [RunSpec.parse({"dataset": "cora", "method": method}) for method in methods]
+        return list(labels(specs).values())
+
+    adam, sgd = {"name": "fedopt"}, {"name": "fedopt", "server_optimizer": "sgd", "server_lr": 0.5}
+    assert named(adam, sgd) == ["FedOpt", "FedOpt, server optimizer sgd"]
+    # two rates with one optimiser do tell runs apart
+    assert named(adam, sgd, sgd | {"server_lr": 1.0}) == [
+        "FedOpt",
+        "FedOpt, server optimizer sgd, server lr 0.5",
+        "FedOpt, server optimizer sgd, server lr 1.0",
+    ]
+    one, other = {"name": "fgssl", "tau": 0.2}, {"name": "fgssl", "omega": 1.0}
+    assert named({"name": "fgssl"}, one, other) == ["FGSSL", "FGSSL, tau 0.2", "FGSSL, omega 1.0"]

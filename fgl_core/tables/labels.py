@@ -40,7 +40,11 @@ def placed_runs(results: Results, label: Label | None = None) -> Iterator[tuple[
 
 
 def labels(specs: list[RunSpec], before: Callable[[RunSpec], RunSpec] = lambda spec: spec) -> dict[str, str]:
-    """The method's title, and each value that tells its runs at one place apart unless it is the default."""
+    """The method's title, and each value that tells its runs at one place apart unless it is the default.
+
+    A parameter that only goes along with another one, as FedOpt's server lr with its server optimiser, tells
+    nothing more.
+    """
     fields = {spec.digest: _fields(before(spec)) for spec in specs}  # tuned values tell no rows apart
     taken: dict[tuple[str, str, str], set[str]] = {}
     for spec in specs:
@@ -48,6 +52,10 @@ def labels(specs: list[RunSpec], before: Callable[[RunSpec], RunSpec] = lambda s
             taken.setdefault((place(spec)[0], spec.method.name, name), set()).add(str(value))
     # a value that follows from the place, as GCFL's thresholds do, tells no rows apart
     varied = {key[1:] for key, values in taken.items() if len(values) > 1}
+    for method in {spec.method.name for spec in specs}:
+        runs = [fields[spec.digest] for spec in specs if spec.method.name == method]
+        own = [name for name in METHODS[method].model_fields if (method, name) in varied]
+        varied -= {(method, name) for name in _following(own, runs)}
     names = {}
     for spec in specs:
         defaults = {**type(spec).model_fields, **type(spec.method).model_fields}
@@ -58,6 +66,17 @@ def labels(specs: list[RunSpec], before: Callable[[RunSpec], RunSpec] = lambda s
         ]
         names[spec.digest] = ", ".join([METHODS[spec.method.name].title, *parts])
     return names
+
+
+def _following(names: list[str], runs: list[dict[str, Any]]) -> set[str]:
+    """Of these fields, those whose value follows from one that stands before."""
+    leading: list[str] = []
+    for name in names:
+        if not any(
+            len({(run[a], run[name]) for run in runs}) == len({run[a] for run in runs}) for a in leading
+        ):
+            leading.append(name)
+    return set(names) - set(leading)
 
 
 def conditions(spec: RunSpec) -> dict[str, Any]:
