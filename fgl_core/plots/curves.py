@@ -76,7 +76,7 @@ def _lines(axes: Axes, frame: pd.DataFrame, look: dict[str, tuple[str, str]]) ->
 
 
 def _legend(figure: Figure, axes: Axes, lines: int) -> None:
-    if lines <= 4:
+    if lines < 4:
         axes.legend(loc="best")
     else:  # many lines leave no room
         handles, names = axes.get_legend_handles_labels()

@@ -167,8 +167,8 @@ def privacy(profile: str) -> list[Spec]:
     size: dict[str, Any] = {}
     setting, dataset, seeds = "CHEM", "NCI1", SCALES[profile].seeds  # NCI1 has graphs for many clients
     if profile == "smoke":
-        setting, dataset = "digits-01,digits-23,digits-45", "digits-01"
-        size = {"clients": 30, "graphs": 12, "attacked": (1, 2)}
+        setting, dataset = "digits-01,digits-23", "digits-01"
+        size = {"clients": 20, "graphs": 8, "attacked": (1, 2)}
     elif profile == "lite":
         size = {"clients": 70, "attacked": (1, 5)}
     secrets = ({"secret": "set"}, *({"secret": s, "dataset": dataset} for s in ("classes", "size", "member")))

@@ -100,7 +100,9 @@ def guess_table(results: Results) -> Styler:
         rows.append((asked, view, "missing" if np.isnan(mean) else f"{100 * mean:.1f}{spread}"))
     frame = pd.DataFrame(rows, columns=["dataset", "method", "text"])
     caption = "Right guesses in %, mean over the attacked rounds, ± standard deviation over seeds"
-    return wide_table(frame, frame["text"], caption, columns="dataset", uuid="guesses")
+    styler = wide_table(frame, frame["text"], caption, columns="dataset", uuid="guesses")
+    styler.index.name = "what the attacker sees"
+    return styler
 
 
 def gains(results: Results, pairs: Mapping[str, tuple[str, str]]) -> pd.DataFrame:
