@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from time import sleep
 
 import numpy as np
 import pytest
@@ -37,6 +38,13 @@ def test_a_run_repeats_exactly(method):
     assert first["status"] == "done"
     assert json.loads(json.dumps(first, allow_nan=False)) == first
     assert all(len(curve) == 2 for curve in first["curves"].values())
+
+
+def test_a_pause_is_no_computing():
+    spec = NodeSpec(**SMALL)
+    execute(spec)  # compiles what is not compiled yet
+    timing = execute(spec, on_round=lambda *_: sleep(1))["timing"]
+    assert timing["seconds"] > 2 and 0 < timing["seconds_per_round"] < 1
 
 
 @pytest.mark.parametrize("method", NODE_METHODS, ids=lambda method: method["name"])

@@ -173,7 +173,7 @@ class Record:
 
     @property
     def training_seconds(self) -> float | None:
-        """Wall time of the rounds alone, without loading and partitioning."""
+        """Processor time of the rounds alone, without loading and partitioning."""
         each = self.data.get("timing", {}).get("seconds_per_round")
         return None if each is None else each * self.spec.rounds
 
