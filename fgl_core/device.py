@@ -33,7 +33,11 @@ def requested(name: str | None = None) -> str:
 
 
 def chosen(name: str | None = None) -> torch.device:
-    """:func:`requested` as PyTorch's device."""
+    """:func:`requested` as PyTorch's device.
+
+    Raises:
+        InputError: as :func:`requested` says.
+    """
     import torch
 
     return torch.device(requested(name))

@@ -221,7 +221,16 @@ def train_locally(
     streams: Streams,
     number: int,
 ) -> float:
-    """Train one client for its local epochs; return the mean loss over its steps."""
+    """Train one client for its local epochs; return the mean loss over its steps.
+
+    Args:
+        model: trained in place.
+        received: the model as it came, which some losses compare with.
+        number: of the round, which names the streams of its random numbers.
+
+    Raises:
+        Divergence: when the loss or the parameters are not finite.
+    """
     model.train()
     losses = []
     for epoch in range(training.epochs):

@@ -213,6 +213,13 @@ def test_study_list_status_and_run(capsys, root, monkeypatch):
     )
 
 
+def test_status_counts_the_seeds_of_an_analysis_together(capsys):
+    assert main(["study", "status", "fedcch-privacy", "--profile", "power", "--only", "secret=set,size"]) == 0
+    out = capsys.readouterr().out
+    assert "missing: chem-set-privacy: 20 runs" in out and "missing: chem-size-privacy: 20 runs" not in out
+    assert "missing: nci1-size-privacy: 20 runs" in out and out.count("missing:") == 2
+
+
 def test_durations():
     assert (seconds("90m"), seconds("1h30m"), seconds("45s")) == (5400, 5400, 45)
 

@@ -42,10 +42,23 @@ def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> Tensor
     return torch.randn(shape, generator=torch.Generator().manual_seed(seed), dtype=torch.float64).to(dtype)
 
 
+def few_full_rows(dtype: torch.dtype) -> Graph:
+    """Three rows that are full, one that mostly is, and one with nothing in it."""
+    x, edges = random_arrays(0, nodes=70, features=60)
+    x = x.tolil()
+    x[[3, 68, 69]] = normal(8, 3, 60).numpy()
+    x[5, :40] = 1.0
+    x[6] = 0.0
+    graph = Graph.from_arrays(x.tocsr(), edges, dtype=dtype)
+    assert graph.features.full.tolist() == [3, 5, 68, 69]
+    return graph
+
+
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("masked", [False, True])
-def test_project(backend: str, dtype: torch.dtype, masked: bool) -> None:
-    graph = random_graph(0, dtype, nodes=70, features=60)
+@pytest.mark.parametrize("full", [False, True])
+def test_project(backend: str, dtype: torch.dtype, masked: bool, full: bool) -> None:
+    graph = few_full_rows(dtype) if full else random_graph(0, dtype, nodes=70, features=60)
     graph = random_view(graph, 0) if masked else graph
     weight = normal(1, 60, 13, dtype=dtype).requires_grad_()
     pull = normal(2, 70, 13, dtype=dtype)
@@ -54,25 +67,6 @@ def test_project(backend: str, dtype: torch.dtype, masked: bool) -> None:
     close([out, gradient], [graph.dense @ weight, graph.dense.T @ pull], dtype)
     if masked:
         assert (gradient[~graph.keep_columns] == 0).all()
-
-
-@pytest.mark.parametrize("dtype", TOLERANCE)
-@pytest.mark.parametrize("masked", [False, True])
-def test_project_with_rows_that_are_full(backend: str, dtype: torch.dtype, masked: bool) -> None:
-    x, edges = random_arrays(0, nodes=70, features=60)
-    x = x.tolil()
-    full = [3, 68, 69]
-    x[full] = normal(8, 3, 60).numpy()
-    x[5, :40] = 1.0  # mostly full, and a row with nothing in it
-    x[6] = 0.0
-    graph = Graph.from_arrays(x.tocsr(), edges, dtype=dtype)
-    assert graph.features.full.tolist() == [3, 5, 68, 69]
-    graph = random_view(graph, 0) if masked else graph
-    weight = normal(1, 60, 13, dtype=dtype).requires_grad_()
-    pull = normal(2, 70, 13, dtype=dtype)
-    out = ops.project(graph.features, weight, graph.keep_columns)
-    (gradient,) = torch.autograd.grad((out * pull).sum(), weight)
-    close([out, gradient], [graph.dense @ weight, graph.dense.T @ pull], dtype)
 
 
 def run_attention(graph: Graph, dtype: torch.dtype, width: int) -> list[Tensor]:

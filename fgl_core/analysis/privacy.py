@@ -1,7 +1,7 @@
 """What a server could learn about a client from what it is sent: the attacks behind the privacy page.
 
 The attacker has *shadow* clients, whose graphs it knows, and *target* clients, about which it wants to know
-one thing, such as which class prevails among their graphs. It watches both alike and learns from the shadows
+one thing, such as whether most of their graphs are large. It watches both alike and learns from the shadows
 to tell (Shokri et al. 2017; Melis et al. 2019). Nothing here needs torch.
 """
 
@@ -53,12 +53,13 @@ def attack(
 
 
 def _standardised(shadow: np.ndarray, target: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Columns with mean 0 and variance 1 / columns over the shadow clients; constant ones become 0."""
+    """Columns with mean 0 over the shadow clients and variance 1 / columns, or 0 where one is constant."""
+    from sklearn.preprocessing import StandardScaler
+
     shadow, target = np.asarray(shadow, dtype=np.float64), np.asarray(target, dtype=np.float64)
-    mean, deviation = shadow.mean(axis=0), shadow.std(axis=0)
-    varies = deviation > 1e-12 * np.abs(mean).clip(min=1e-300)
-    scale = np.where(varies, 1 / np.where(varies, deviation, 1), 0) / np.sqrt(shadow.shape[1])
-    return (shadow - mean) * scale, (target - mean) * scale
+    scaler = StandardScaler().fit(shadow)
+    width = np.sqrt(shadow.shape[1])
+    return scaler.transform(shadow) / width, scaler.transform(target) / width
 
 
 def kept_by_hash(representations: np.ndarray) -> float:

@@ -27,19 +27,26 @@ TRAINED = {task: kind for task, kind in TASKS.items() if issubclass(kind, RunSpe
 BOUNDS = {"ge": "≥", "gt": ">", "le": "≤", "lt": "<"}
 
 
-def takes_flags(command: Callable[[RunSpec], int]) -> Callable[..., int]:
+def takes_flags(command: Callable[..., int]) -> Callable[..., int]:
     """A command about one run, with a flag for each of the run's fields and each parameter of a method.
 
     A command that has a parameter ``device`` is given that flag, too.
     """
 
-    def with_flags(data: list[Path] | None = None, decide: list[str] | None = None, **given: Any) -> int:
-        device = {name: given.pop(name, None) for name in asked}
+    def with_flags(
+        data: list[Path] | None = None,
+        decide: list[str] | None = None,
+        device: str | None = None,
+        **given: Any,
+    ) -> int:
         given = _with_decisions(given, decide or [])
-        return command(RunSpec.parse({**_spec_values(given), **_own(data or [], given)}), **device)
+        spec = RunSpec.parse({**_spec_values(given), **_own(data or [], given)})
+        return command(spec, device) if trains else command(spec)
 
-    asked = [name for name in inspect.signature(command).parameters if name == "device"]
-    flags = {name: flag for name, flag in _parameters().items() if name != "device" or asked}
+    trains = "device" in inspect.signature(command).parameters
+    flags = _parameters()
+    if not trains:
+        del flags["device"]
     with_flags.__doc__ = command.__doc__
     with_flags.__signature__ = inspect.Signature(list(flags.values()), return_annotation=int)
     with_flags.__annotations__ = {name: flag.annotation for name, flag in flags.items()} | {"return": int}

@@ -17,7 +17,7 @@ from fgl_core.errors import InputError
 from fgl_core.methods import METHODS
 from fgl_core.study.costs import datasets_of
 from fgl_core.study.decisions import decisions
-from fgl_core.study.spec import GraphSpec, RunSpec
+from fgl_core.study.spec import RunSpec
 from fgl_core.study.store import Store, check_writable, write_record
 
 if TYPE_CHECKING:
@@ -37,7 +37,7 @@ def run(spec: RunSpec, device: str | None = None) -> int:
     record = _train(spec)
     path = write_record(record, store.runs)
     print(_report(spec, record))
-    for name in filter(is_own, spec.datasets if isinstance(spec, GraphSpec) else [spec.dataset]):
+    for name in filter(is_own, spec.datasets):
         print(f"data: {name}: {noted(name).summary}")
     print(f"record: {path}")
     return 0

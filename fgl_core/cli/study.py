@@ -202,7 +202,7 @@ def _cell(spec: Spec) -> str:
     from fgl_core.tables.labels import place
 
     if not isinstance(spec, RunSpec):
-        return f"{spec.slug.partition('-s{spec.seed}-')[0]}"
+        return spec.slug.rpartition(f"-s{spec.seed}-")[0]
     dataset, clients = place(spec)
     where = "whole graph" if spec.method.centralised else f"{clients} clients"
     return f"{dataset}, {where}, {spec.method.name}"

@@ -7,7 +7,7 @@ from typing import Any
 
 from fgl_core.datasets.groups import registry_name
 from fgl_core.datasets.own import is_own
-from fgl_core.study.spec import GraphSpec, PrivacySpec, RunSpec, Spec
+from fgl_core.study.spec import PrivacySpec, RunSpec, Spec
 from fgl_core.study.store import Record
 
 # seconds per local epoch on one core, roughly; for kinds of runs that were never timed
@@ -80,8 +80,7 @@ class Costs:
 
 def datasets_of(spec: Spec) -> tuple[str, ...]:
     """The datasets that a run opens, as the registry names them, without own data, which it does not know."""
-    names = spec.datasets if isinstance(spec, GraphSpec | PrivacySpec) else (spec.dataset,)
-    return tuple(dict.fromkeys(registry_name(name) for name in names if not is_own(name)))
+    return tuple(dict.fromkeys(registry_name(name) for name in spec.datasets if not is_own(name)))
 
 
 def duration(seconds: float) -> str:

@@ -40,7 +40,7 @@ def execute(
         engine: the sparse kernels, or the plain loop they are tested against.
         dtype: floating point type of data and model.
         device: where to train, as :func:`fgl_core.device.chosen` takes it. Random numbers are drawn on the
-            CPU, so that devices differ by rounding alone.
+            CPU, whatever the device.
         on_round: called after each round with the round and its curve values, e.g. for a progress bar.
 
     Raises:

@@ -14,13 +14,12 @@ from fgl_core.analysis.privacy import attack, changed_bits, kept_by_hash
 from fgl_core.datasets import GraphDataset, load_graph_dataset
 from fgl_core.errors import InputError
 from fgl_core.federation import LocalTraining, Received, Tensors, copies, federate, train_locally
-from fgl_core.graph_clients import GraphClient, graph_clients, initial_models
+from fgl_core.graph_clients import GraphClient, graph_clients
 from fgl_core.graph_partition import Holding
-from fgl_core.methods import METHODS
 from fgl_core.models.packed import PackedGraphs
 from fgl_core.signature import signature
 from fgl_core.streams import Streams
-from fgl_core.study.setup import graph_training
+from fgl_core.study.setup import graph_models, graph_training
 from fgl_core.study.spec import GraphSpec, PrivacySpec, Spec
 
 PARTS = ("federation", "shadow", "target")  # of each set; no graph is in two of them
@@ -51,7 +50,7 @@ def leakage(spec: PrivacySpec, device: torch.device) -> dict[str, Any]:
             visit = scene.visit(side, number)
             observed.append(list(visit.watched()))
             if side == "target":
-                changed.append(changed_bits(visit.graphs))
+                changed.append(changed_bits(visit.represented()))
     truth = np.array([scene.truth(number) for number in range(spec.clients)])
     correct: dict[str, list[int]] = {}
     kept = []
@@ -84,10 +83,6 @@ class Scene:
     device: torch.device
 
     @cached_property
-    def streams(self) -> Streams:
-        return Streams(self.spec.seed)
-
-    @cached_property
     def datasets(self) -> dict[str, GraphDataset]:
         return {name: load_graph_dataset(name) for name in self.spec.datasets}
 
@@ -97,8 +92,13 @@ class Scene:
 
     @cached_property
     def run(self) -> GraphSpec:
-        """The federation's run, for what it has in common with all others: model and optimiser."""
-        return Spec.parse({"setting": self.spec.setting, "method": "fedavg", "norm": "pf"})
+        """The federation's run, for what it has in common with all others: model, optimiser, streams."""
+        fields = {"setting": self.spec.setting, "method": "fedavg", "norm": "pf"}
+        return Spec.parse(fields | {"seed": self.spec.seed})
+
+    @property
+    def streams(self) -> Streams:
+        return self.run.streams
 
     @cached_property
     def training(self) -> LocalTraining:
@@ -133,7 +133,7 @@ class Scene:
         clients = self._clients(
             {name: (dataset, self.graphs[name]["federation"]) for name, dataset in self.datasets.items()}
         )
-        models = self._models(clients)
+        models = graph_models(self.run, clients, torch.float32, self.device)
         method = self.run.method
         names = method.travels(models[0])
         first, rounds = copies(models[0], names), self.spec.rounds - 1
@@ -147,7 +147,8 @@ class Scene:
         rng = self.streams.numpy("graphs", side, number)
         graphs = self._drawn(dataset, self.graphs[dataset.name][side], truth, rng)
         (client,) = self._clients({f"{side}-{number}": (dataset, graphs)})
-        return Visit(self, client, self._models([client])[0])
+        (model,) = graph_models(self.run, [client], torch.float32, self.device)
+        return Visit(self, client, model)
 
     def _clients(self, held: dict[str, tuple[GraphDataset, np.ndarray]]) -> list[GraphClient]:
         """Clients by name, who train on all their graphs; what they are evaluated on is not looked at."""
@@ -162,20 +163,6 @@ class Scene:
             device=self.device,
             packed=self.packed,
         )
-
-    def _models(self, clients: list[GraphClient]) -> list[torch.nn.Module]:
-        run = self.run
-        models = initial_models(
-            clients,
-            self.streams,
-            backbone="gin",
-            hidden=run.hidden,
-            dropout=run.dropout,
-            norm=run.norm,
-            share_norm=False,
-            dtype=torch.float32,
-        )
-        return [model.to(self.device) for model in models]
 
     def _drawn(
         self, dataset: GraphDataset, part: np.ndarray, truth: int, rng: np.random.Generator
@@ -205,7 +192,7 @@ class Visit:
 
     def watched(self) -> Iterator[Sent]:
         """What it sends in each round that is attacked."""
-        scene, method = self.scene, METHODS["fedavg"]()
+        scene, method = self.scene, self.scene.run.method
         optimizer = scene.training.optimizer(self.model.parameters())
         for number, tensors in enumerate(scene.broadcasts, start=1):
             self.model.load_state_dict(tensors, strict=False)
@@ -221,7 +208,7 @@ class Visit:
                 number,
             )
             if number in scene.spec.attacked:
-                mean, after = self.graphs.mean(axis=0), self.model.state_dict()
+                mean, after = self.represented().mean(axis=0), self.model.state_dict()
                 yield {
                     "signature": signature(mean),
                     "representation": mean.astype(np.float32),
@@ -230,9 +217,8 @@ class Visit:
                     "norms": _joined(after[name] for name in after if name.startswith("norms.")),
                 }
 
-    @property
-    def graphs(self) -> np.ndarray:
-        """The representation of each of its graphs by its model, float64 [graphs, hidden]."""
+    def represented(self) -> np.ndarray:
+        """The representation of each of its graphs by its model, as it is now, float64 [graphs, hidden]."""
         return self.client.representations(self.model).double().cpu().numpy()
 
 

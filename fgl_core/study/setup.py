@@ -14,7 +14,7 @@ from fgl_core.datasets import load_node_dataset
 from fgl_core.datasets.groups import load_graph_dataset
 from fgl_core.errors import InputError
 from fgl_core.federation import LocalTraining, Round, federate
-from fgl_core.graph_clients import graph_clients, initial_models
+from fgl_core.graph_clients import GraphClient, graph_clients, initial_models
 from fgl_core.graph_partition import hold_graphs, holding_statistics
 from fgl_core.models import build_model
 from fgl_core.partition import (
@@ -131,13 +131,26 @@ def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype, device: str | torch.device
 
 
 def _set_up_graphs(spec: GraphSpec, dtype: torch.dtype, device: str | torch.device) -> Setup:
-    streams = spec.streams
     datasets = [load_graph_dataset(name, attributes=spec.attributes) for name in spec.datasets]
-    holdings = hold_graphs(datasets, streams, spec.clients_per_dataset)
+    holdings = hold_graphs(datasets, spec.streams, spec.clients_per_dataset)
     clients = graph_clients(holdings, batch_size=spec.batch_size, dtype=dtype, device=device)
+    return Setup(
+        spec=spec,
+        clients=clients,
+        models=graph_models(spec, clients, dtype, device),
+        training=graph_training(spec),
+        partition=holding_statistics(holdings),
+        pooled=False,
+    )
+
+
+def graph_models(
+    spec: GraphSpec, clients: list[GraphClient], dtype: torch.dtype, device: str | torch.device
+) -> list[torch.nn.Module]:
+    """The initial model of each client that holds graphs, on its device."""
     models = initial_models(
         clients,
-        streams,
+        spec.streams,
         backbone=spec.method.backbone or "gin",
         hidden=spec.hidden,
         dropout=spec.dropout,
@@ -146,14 +159,7 @@ def _set_up_graphs(spec: GraphSpec, dtype: torch.dtype, device: str | torch.devi
         dtype=dtype,
         common_start=spec.common_start,
     )
-    return Setup(
-        spec=spec,
-        clients=clients,
-        models=[model.to(device) for model in models],
-        training=graph_training(spec),
-        partition=holding_statistics(holdings),
-        pooled=False,
-    )
+    return [model.to(device) for model in models]
 
 
 def graph_training(spec: GraphSpec) -> LocalTraining:

@@ -6,9 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import (
+    AfterValidator,
     BaseModel,
     ConfigDict,
     Field,
@@ -24,6 +25,14 @@ from fgl_core.datasets.own import is_own
 from fgl_core.errors import InputError, unknown
 from fgl_core.methods import METHODS, Method
 from fgl_core.streams import SOURCES, Streams
+
+
+def _written_out(setting: str) -> str:
+    """A setting's name, or its datasets as they are called."""
+    return setting if setting in SETTINGS else ",".join(setting_datasets(setting))
+
+
+Setting = Annotated[str, AfterValidator(_written_out)]
 
 
 class Spec(BaseModel):
@@ -70,8 +79,13 @@ class Spec(BaseModel):
 
     @property
     def place(self) -> str:
-        """Where it stands in a table: a dataset or a setting."""
+        """Where it stands in a table: its setting if it has one, else its dataset."""
         return getattr(self, "setting", None) or self.dataset
+
+    @property
+    def datasets(self) -> tuple[str, ...]:
+        """The datasets that it opens: those of its setting, or the one it has."""
+        return setting_datasets(self.setting) if hasattr(self, "setting") else (self.dataset,)
 
     @property
     def revision(self) -> int:
@@ -218,7 +232,7 @@ class GraphSpec(RunSpec):
     """One run of graph classification over clients that each hold a dataset of graphs (FedCCH, section 5)."""
 
     task: Literal["graph"] = "graph"
-    setting: str = Field("CHEM", description="whose datasets: a setting's name, or datasets with commas")
+    setting: Setting = Field("CHEM", description="whose datasets: a setting's name, or datasets with commas")
     clients_per_dataset: int = Field(1, ge=1, le=1000, description="clients that share each dataset's graphs")
     attributes: bool = Field(False, description="add node attributes beside node labels")
     norm: Literal["none", "batch", "pf"] = Field(description="normalisation; by default as the method has it")
@@ -235,11 +249,6 @@ class GraphSpec(RunSpec):
     rounds: int = Field(200, ge=1, le=100_000, description="communication rounds")
     local_epochs: int = Field(1, ge=1, le=1000, description="local epochs in a round")
 
-    @field_validator("setting")
-    @classmethod
-    def _known_setting(cls, setting: str) -> str:
-        return setting if setting in SETTINGS else ",".join(setting_datasets(setting))
-
     @model_validator(mode="before")
     @classmethod
     def _norm_of_the_method(cls, values: Any) -> Any:
@@ -254,11 +263,6 @@ class GraphSpec(RunSpec):
         if self.share_norm and self.method.keeps_norms:
             raise InputError(f"share_norm: norms never travel with {self.method.name}: leave it out")
         return self
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        """The datasets of the setting, one per client or group of clients."""
-        return setting_datasets(self.setting)
 
     @property
     def slug(self) -> str:
@@ -299,7 +303,7 @@ class PrivacySpec(Spec):
     measured: ClassVar[tuple[str, ...]] = ("privacy",)
 
     task: Literal["privacy"] = "privacy"
-    setting: str = Field("CHEM", description="the federation: a setting's name, or datasets with commas")
+    setting: Setting = Field("CHEM", description="the federation: a setting's name, or datasets with commas")
     secret: Literal["set", "classes", "size", "member"] = Field(
         "set",
         description="what is guessed: the set that the graphs are of, whether most are of its first class,"
@@ -311,11 +315,6 @@ class PrivacySpec(Spec):
     clients: int = Field(210, ge=20, le=10_000, description="shadow clients, and as many that are attacked")
     graphs: int = Field(52, ge=4, le=10_000, multiple_of=4, description="graphs that each of them holds")
     attacked: tuple[int, ...] = Field((1, 5, 20), min_length=1, description="rounds whose uploads are read")
-
-    @field_validator("setting")
-    @classmethod
-    def _known_setting(cls, setting: str) -> str:
-        return setting if setting in SETTINGS else ",".join(setting_datasets(setting))
 
     @field_validator("attacked")
     @classmethod
@@ -345,11 +344,6 @@ class PrivacySpec(Spec):
     def answers(self) -> int:
         """Among how many the attacker guesses."""
         return len(self.datasets) if self.secret == "set" else 2
-
-    @property
-    def datasets(self) -> tuple[str, ...]:
-        """The sets of the setting."""
-        return setting_datasets(self.setting)
 
     @property
     def rounds(self) -> int:
