@@ -48,8 +48,9 @@ def labels(specs: list[RunSpec], before: Callable[[RunSpec], RunSpec] = lambda s
     fields = {spec.digest: _fields(before(spec)) for spec in specs}  # tuned values tell no rows apart
     taken: dict[tuple[str, str, str], set[str]] = {}
     for spec in specs:
+        where = spec.place
         for name, value in fields[spec.digest].items():
-            taken.setdefault((place(spec)[0], spec.method.name, name), set()).add(str(value))
+            taken.setdefault((where, spec.method.name, name), set()).add(str(value))
     # a value that follows from the place, as GCFL's thresholds do, tells no rows apart
     varied = {key[1:] for key, values in taken.items() if len(values) > 1}
     for method in {spec.method.name for spec in specs}:
