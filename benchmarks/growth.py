@@ -1,10 +1,10 @@
-"""How seconds and memory of a round grow with the number of clients, of nodes, and of rounds; two workers.
+"""How seconds and memory of a round grow with the number of clients, of nodes, and of rounds.
 
     python benchmarks/growth.py
 
 Every point is a fresh process that trains FedAvg or FGSSL with one local epoch: Cora cut into 5 to 100
 clients; Cora, Citeseer, Pubmed and an invented graph of 200,000 nodes at 20 clients; 5 to 40 rounds on Cora.
-Then one worker and two compute the same four runs of 200 rounds. Writes ``benchmarks/results/growth.json``.
+Writes ``benchmarks/results/growth.json``.
 """
 
 from __future__ import annotations
@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-import tempfile
 import time
 from pathlib import Path
 from statistics import median
@@ -35,7 +34,6 @@ from fgl_core.partition import split_nodes, subgraphs
 from fgl_core.streams import Streams
 from fgl_core.study.setup import set_up
 from fgl_core.study.spec import RunSpec
-from fgl_core.study.sweep import sweep
 
 INVENTED, INVENTED_NODES = "invented", 200_000
 POINTS = (
@@ -92,27 +90,6 @@ def point(name: str, clients: int, rounds: int, method: str) -> tuple[float, flo
     return median(seconds), sum(seconds), peak_mib()
 
 
-def workers() -> list[dict[str, object]]:
-    """Seconds on the clock for the same four runs by one worker and by two, their start included."""
-    specs = [RunSpec.parse({"dataset": "cora", "method": "fgssl", "seed": seed}) for seed in range(4)]
-    rows = []
-    for jobs in (1, 2):
-        with tempfile.TemporaryDirectory() as folder:
-            started = time.perf_counter()
-            sweep(specs, Path(folder), jobs=jobs)
-            seconds = time.perf_counter() - started
-        rows.append(
-            {
-                "axis": "workers",
-                "dataset": "cora",
-                "method": "fgssl",
-                "at": jobs,
-                "seconds": round(seconds, 2),
-            }
-        )
-    return rows
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
@@ -134,11 +111,6 @@ def main() -> None:
             row |= {"seconds": round(total if axis == "rounds" else each, 4), "peak_mib": round(peak)}
             print(row, flush=True)
             rows.append(row)
-    rows += workers()
-    one, two = rows[-2]["seconds"], rows[-1]["seconds"]
-    print(
-        f"4 runs: one worker {one:.1f} s, two workers {two:.1f} s: {one / two:.2f} times as many, target 1.8"
-    )
     write("growth", rows, key=("axis", "dataset", "method", "at"))
 
 

@@ -52,13 +52,24 @@ def test_ratios_and_growth_are_ready_to_draw(root):
             ("clients", "cora", 5, 1.0),
             ("nodes", "cora", 2708, 1.0),
             ("nodes", "invented", 200_000, 9.0),
-            ("workers", "cora", 1, 30.0),
-            ("workers", "cora", 2, 15.0),
         )
     ]
     write_results(root, "growth", rows)
     assert speed.growth()["at"].tolist() == [5, 2708, 200_000]
-    assert speed.gain_of_two_workers() == 2.0
+
+
+def test_what_two_workers_gain_is_told_with_their_start_and_without(root):
+    rows = [
+        {"work": "matrix products", "workers": 1, "seconds": 0.4},
+        {"work": "matrix products", "workers": 2, "seconds": 0.2},
+        {"work": "copies", "workers": 1, "seconds": 3.0},
+        {"work": "copies", "workers": 2, "seconds": 2.0},
+        {"work": "runs", "workers": 1, "seconds": 91.0, "start": 1.0},
+        {"work": "runs", "workers": 2, "seconds": 56.0, "start": 6.0},
+    ]
+    write_results(root, "workers", rows)
+    gains = {"matrix products": 2.0, "copies": 1.5, "runs": 91 / 56, "runs, started": 90 / 50}
+    assert speed.two_workers() == pytest.approx(gains)
 
 
 def test_costs_are_those_of_the_records_and_a_guess_is_called_one(root):

@@ -49,15 +49,21 @@ def ratios(name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 
 def growth() -> pd.DataFrame:
     """Seconds and memory against what grows: columns axis, method, at (a number), seconds, peak_mib."""
-    frame, _ = measured("growth")
-    return frame[frame["axis"] != "workers"]
+    return measured("growth")[0]
 
 
-def gain_of_two_workers() -> float:
-    """How many times as many runs two workers make in the same time as one."""
-    frame, _ = measured("growth")
-    seconds = frame[frame["axis"] == "workers"].set_index("at")["seconds"]
-    return float(seconds[1] / seconds[2])
+def two_workers() -> dict[str, float]:
+    """How many times the work of one worker two make in the same time.
+
+    Returns:
+        by kind of work: ``runs``, their start included; ``runs, started``, as in a study of hours; ``matrix
+        products`` and ``copies`` of arrays, which show what the machine can do.
+    """
+    frame, _ = measured("workers")
+    seconds = frame.pivot(index="work", columns="workers", values="seconds")
+    started = seconds - frame.pivot(index="work", columns="workers", values="start")
+    gains = seconds[1] / seconds[2]
+    return {**gains, "runs, started": started[1]["runs"] / started[2]["runs"]}
 
 
 def cost_table(jobs: int) -> pd.DataFrame:
