@@ -143,7 +143,7 @@ def test_what_is_no_notebook_is_named(tmp_path: Path) -> None:
 
 
 def test_rendering_changes_the_output_and_leaves_the_notebook(
-    project: Path, capsys: pytest.CaptureFixture[str]
+    project: Path, capsys: pytest.CaptureFixture[str], caplog: pytest.LogCaptureFixture
 ) -> None:
     notebook = project / "notebooks" / "one.ipynb"
     before = notebook.read_bytes()
@@ -151,6 +151,7 @@ def test_rendering_changes_the_output_and_leaves_the_notebook(
 
     assert page == project / "_build" / "rendered" / "notebooks" / "one.html"
     assert str(page) in capsys.readouterr().out
+    assert "unknown" not in caplog.text  # as papermill says of parameters like ``int | None``
     first, folder = output_of(page.with_suffix(".ipynb")).splitlines()
     assert first == "[7] cora 0.5 3 auto"
     assert os.path.samefile(folder, notebook.parent)
