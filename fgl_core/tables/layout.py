@@ -10,6 +10,7 @@ import pandas as pd
 
 from fgl_core.methods import METHODS
 from fgl_core.study.results import Results
+from fgl_core.study.spec import RunSpec
 from fgl_core.tables.cells import cells
 from fgl_core.tables.frames import OWN
 from fgl_core.tables.labels import Label, conditions
@@ -24,7 +25,7 @@ def accuracy_table(
     """Mean ± standard deviation of the test accuracy in per cent; the best of a column in bold.
 
     Args:
-        frame: from :func:`comparison`.
+        frame: from :func:`~fgl_core.tables.cells.comparison`.
         columns: of ``frame``, whose values become the table's columns.
         what: is measured, for the caption.
         uuid: of the table's identifiers, different for each table of a page.
@@ -41,7 +42,7 @@ def difference_table(
     The caption says how small a difference could have been found.
 
     Args:
-        frame: from :func:`comparison` or :func:`fgl_core.tables.contrasts.contrasts`.
+        frame: from :func:`~fgl_core.tables.cells.comparison` or :func:`fgl_core.tables.contrasts.contrasts`.
         to: name of the baseline, for the caption; None where each row names both sides.
         columns: as in :func:`accuracy_table`.
         uuid: as in :func:`accuracy_table`.
@@ -107,7 +108,7 @@ def missing_table(results: Results, label: Label | None = None) -> pd.DataFrame:
     """How many runs each cell lacks: rows dataset and method, columns numbers of clients.
 
     Args:
-        label: as in :func:`cells`.
+        label: as in :func:`~fgl_core.tables.cells.cells`.
     """
     lacking = [
         (cell, sum(results.record(spec) is None for spec in cell.specs))
@@ -126,6 +127,8 @@ def settings_table(results: Results) -> pd.DataFrame:
         for name, value in {**conditions(spec), "seed": spec.seed}.items():
             values.setdefault(name, {})[str(value)] = None
     for spec in results.specs:
+        if not isinstance(spec, RunSpec):  # an analysis has no method
+            continue
         for name, value in spec.method.model_dump(exclude={"name"}).items():
             values.setdefault(f"{METHODS[spec.method.name].title}: {name}", {})[str(value)] = None
     rows = {name.replace("_", " "): ", ".join(taken) for name, taken in values.items()}
