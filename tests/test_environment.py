@@ -42,13 +42,6 @@ def test_the_lock_holds_what_the_package_needs(requirement: Requirement) -> None
     assert requirement.specifier.contains(version, prereleases=True)
 
 
-def test_the_lock_leaves_room_for_the_flower_extra() -> None:
-    # what flwr 1.42.0 asks for among the packages that the lock holds too
-    assert PROJECT["optional-dependencies"]["flower"] == ["flwr==1.42.*"]
-    assert locked()["rich"] == "14.3.4"
-    assert locked()["packaging"] == "25.0"
-
-
 def test_the_conda_route_installs_the_same_lock() -> None:
     *packages, pip = CONDA["dependencies"]
     python = next(package for package in packages if package.startswith("python="))
