@@ -15,7 +15,7 @@ THEMES: dict[str, tuple[str, tuple[str, ...]]] = {
     ),
     "models": ("Models and losses", ("models", "losses", "signature")),
     "methods": ("Methods and the round loop", ("federation", "methods")),
-    "studies": ("Runs, records, studies", ("study", "analysis")),
+    "studies": ("Runs, records, studies", ("study", "analysis", "device")),
     "pages": ("Tables, figures, pages", ("tables", "plots")),
 }
 #: Names that are left out: the command, which has its own help, and the insides of operators.

@@ -18,7 +18,7 @@ from fgl_core.reference import THEMES, modules, reference_pages, summary, theme_
 ROOT = Path(__file__).parents[1]
 BOOK = ROOT / "book"
 SECTIONS = Config(napoleon_use_ivar=True, napoleon_custom_sections=[("Class attributes", "params_style")])
-ROLE = re.compile(r":(?:func|class|meth|mod|data|attr|exc):`~?(fgl_core\.[\w.]+)`")
+ROLE = re.compile(r":(?:func|class|meth|mod|data|attr|exc):`~?([\w.]+)`")
 
 
 def test_every_module_is_listed_once_with_what_it_is_for() -> None:
@@ -65,7 +65,9 @@ def test_docstrings_can_be_typeset_and_name_what_exists(theme: str, capsys: pyte
     for name in filter(lambda name: theme_of(name) == theme, modules()):
         for place, docstring in documented(name):
             text = str(GoogleDocstring(inspect.cleandoc(docstring), SECTIONS))
-            problems += [f"{place}: there is no {role}" for role in ROLE.findall(text) if not exists(role)]
+            problems += [
+                f"{place}: there is no {role}" for role in ROLE.findall(text) if not exists(role, name)
+            ]
             text = re.sub(r":(?:py:)?\w+:(?=`)", "", text)  # roles are Sphinx's
             docutils.core.publish_doctree(text, place, settings_overrides={"report_level": 2})
     written = [
@@ -74,8 +76,17 @@ def test_docstrings_can_be_typeset_and_name_what_exists(theme: str, capsys: pyte
     assert problems + written == []
 
 
-def exists(name: str) -> bool:
-    """Whether a full name of the package's is a module, something in one, or a field or member of that."""
+def exists(name: str, module: str) -> bool:
+    """Whether a full name of the package's is a module, something in one, or a field or member of that.
+
+    A short one must be of the module that says it, or of a class there: elsewhere it leads nowhere.
+    """
+    if not name.startswith("fgl_core."):
+        own = vars(importlib.import_module(module))
+        if hasattr(own.get(name), "__module__"):
+            return own[name].__module__ == module
+        places = [module, *(f"{module}.{key}" for key, value in own.items() if inspect.isclass(value))]
+        return name.startswith("scipy.") or any(exists(f"{place}.{name}", module) for place in places)
     value, *parts = importlib.import_module("fgl_core"), *name.split(".")[1:]
     path = "fgl_core"
     for part in parts:

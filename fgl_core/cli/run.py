@@ -1,4 +1,4 @@
-"""``fgl run`` and ``fgl methods``: one run, and what can be set."""
+"""``fgl run``, ``fgl methods`` and ``fgl decisions``: one run, and what can be set."""
 
 from __future__ import annotations
 

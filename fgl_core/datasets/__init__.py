@@ -50,7 +50,7 @@ def load_node_dataset(
     """Load a dataset for node classification; fetch and check its files first where needed.
 
     Args:
-        name: one of :data:`NODE_DATASETS`, or the name that :func:`own_data` gave.
+        name: one of :data:`NODE_DATASETS`, or the name that :func:`~fgl_core.datasets.own.own_data` gave.
         features: ``raw`` as published, ``row`` scaled so that every node's features sum to 1.
         keep_unlabelled: keep Citeseer's 15 nodes without features and label, as nodes of class 0.
 

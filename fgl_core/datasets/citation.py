@@ -1,4 +1,4 @@
-"""The citation networks Cora, Citeseer and Pubmed, from raw files to a :class:`NodeDataset`.
+"""The citation networks Cora, Citeseer and Pubmed, from raw files to arrays.
 
 Papers are nodes, a citation in either direction is an edge, features are the words of a paper.
 """

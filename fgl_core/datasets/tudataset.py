@@ -1,4 +1,4 @@
-"""The TU collection's graph classification sets, from their zips to a :class:`GraphDataset`."""
+"""The TU collection's sets for graph classification, from their zips to arrays."""
 
 from __future__ import annotations
 

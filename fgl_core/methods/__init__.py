@@ -5,7 +5,8 @@ source), its behaviour is a few hooks that the round loop calls (:mod:`fgl_core.
 state of their own; what the server must remember stands in ``Server.state``. Tables read methods without ever
 training, so method files import torch only inside their hooks.
 
-A file added to this folder is found by itself: every subclass of :class:`FedAvg` defined in it is a method.
+A file added to this folder is found by itself: every subclass of
+:class:`~fgl_core.methods.fedavg.FedAvg` defined in it is a method.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every figure. Drawn on white, in colours that colour-blind readers tell apart, legible on a phone.
 
-Functions take frames from :mod:`fgl_core.study` and return the figure; they compute no results. One file per
-kind of figure.
+Functions take frames of :mod:`fgl_core.tables`, or arrays, and return the figure; they compute no results.
+One file per kind of figure.
 """
 
 from fgl_core.plots.classes import class_bars, class_panels

@@ -1,1 +1,1 @@
-"""Studies: what a run is, where its record lies, how many runs are executed, and what they say together."""
+"""Studies: what a run is, where its record lies, how many runs are executed and tuned, what a study has."""

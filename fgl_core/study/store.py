@@ -173,7 +173,9 @@ class Record:
 
     @property
     def training_seconds(self) -> float | None:
-        """Processor time of the rounds alone, without loading and partitioning."""
+        """Time of the rounds alone, without loading and partitioning: the processor's; in records made before
+        commit 0204978, the clock's.
+        """
         each = self.data.get("timing", {}).get("seconds_per_round")
         return None if each is None else each * self.spec.rounds
 

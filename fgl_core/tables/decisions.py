@@ -11,9 +11,10 @@ from fgl_core.tables.contrasts import contrasts
 
 
 def changes(results: Results) -> pd.DataFrame:
-    """Each choice minus the default, seed by seed, in the method's own accuracy; as :func:`contrasts` has it.
+    """Each choice minus the default, seed by seed, in the method's own accuracy.
 
-    A row is named by method and choice, such as ``FGSSL: momentum=keep``.
+    Columns: as :func:`~fgl_core.tables.contrasts.contrasts` has them. A row is named by
+    method and choice, such as ``FGSSL: momentum=keep``.
     """
     names = {spec.digest: (spec.method.title, _choice(results.as_written(spec))) for spec in results.specs}
     pairs = {

@@ -147,7 +147,9 @@ def share_frame(results: Results, block: str) -> pd.DataFrame:
 
 
 def between_frame(results: Results) -> pd.DataFrame:
-    """How much of the nodes' variance lies between graphs (:func:`~..graph_statistics.between_share`).
+    """How much of the nodes' variance lies between graphs.
+
+    See :func:`~fgl_core.analysis.graph_statistics.between_share`.
 
     Returns:
         One row per set: dataset; degree, features: the shares; chance: what to expect of nodes dealt to

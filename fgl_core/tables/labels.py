@@ -23,7 +23,7 @@ def placed_runs(results: Results, label: Label | None = None) -> Iterator[tuple[
     """Each run with its number of clients and its label. The whole graph stands beside every number.
 
     Args:
-        label: as in :func:`cells`.
+        label: as in :func:`fgl_core.tables.cells.cells`.
     """
     specs = results.specs
     numbers: dict[str, dict[int, None]] = {}
