@@ -19,7 +19,7 @@ from fgl_core.methods import METHODS
 from fgl_core.signature import signature
 from fgl_core.study import privacy as attacks
 from fgl_core.study.catalogue import study_specs
-from fgl_core.study.execute import one_thread, spy
+from fgl_core.study.execute import arithmetic, spy
 from fgl_core.study.outcome import compute
 from fgl_core.study.results import collect
 from fgl_core.study.spec import Spec
@@ -182,7 +182,7 @@ def test_targets_are_guessed_from_what_targets_send(monkeypatch):
         assert truth.tolist() == [0, 1] * 12
         for side, sent in sides.items():
             for number in (0, 23):
-                with one_thread():  # as the attack trains: sums over several threads round differently
+                with arithmetic():  # as the attack trains: sums over several threads round differently
                     right = list(drawn.visit(side, number).watched())[moment]
                 for part, values in right.items():
                     np.testing.assert_array_equal(sent[part][number], values)

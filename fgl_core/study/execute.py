@@ -53,7 +53,7 @@ def execute(
     watch = Heterogeneity(spec, setup, numbers, where) if spec.task == "heterogeneity" else None
     rounds: list[dict[str, Any]] = []
     status, reason = "done", None
-    with ops.engine(engine), one_thread():
+    with ops.engine(engine), arithmetic():
         try:
             for measured in setup.run(on_trained=watch.compare if watch else None):
                 rounds.append(measure(measured, pooled=setup.pooled))
@@ -77,7 +77,13 @@ def execute(
             # of the processor: what else the machine does meanwhile, or a pause, does not count
             "seconds_per_round": round((computed - computing) / max(1, len(rounds)), 4),
         },
-        "environment": {**environment(), "engine": engine, "dtype": dtype, **_named(where)},
+        "environment": {
+            **environment(),
+            "subnormal": "zero",
+            "engine": engine,
+            "dtype": dtype,
+            **_named(where),
+        },
     }
 
 
@@ -114,7 +120,7 @@ def spy(spec: PrivacySpec) -> dict[str, Any]:
     started, computing = time.perf_counter(), time.process_time()
     where = chosen()
     status, reason, found = "done", None, None
-    with one_thread():
+    with arithmetic():
         try:
             found = leakage(spec, where)
         except Divergence as error:
@@ -128,17 +134,20 @@ def spy(spec: PrivacySpec) -> dict[str, Any]:
             "setup_seconds": 0.0,
             "seconds_per_round": round((computed - computing) / spec.rounds, 4),
         },
-        "environment": {**environment(), **_named(where)},
+        "environment": {**environment(), "subnormal": "zero", **_named(where)},
     }
 
 
 @contextmanager
-def one_thread() -> Iterator[None]:
-    """Compute on one thread of PyTorch."""
+def arithmetic() -> Iterator[None]:
+    """The arithmetic of records: one thread of PyTorch, and numbers below 1e-38 taken as zero."""
     # sums over several threads round differently: one thread makes records repeatable, and is faster here
     before = torch.get_num_threads()
     torch.set_num_threads(1)
+    # weights of dead units decay to subnormal numbers, with which a product takes many times as long
+    torch.set_flush_denormal(True)
     try:
         yield
     finally:
+        torch.set_flush_denormal(False)
         torch.set_num_threads(before)

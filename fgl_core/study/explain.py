@@ -13,7 +13,7 @@ from typing import TypeVar
 
 from torch import nn
 
-from fgl_core.study.execute import one_thread
+from fgl_core.study.execute import arithmetic
 from fgl_core.study.setup import Setup
 
 Value = TypeVar("Value", bound=Hashable)
@@ -77,7 +77,7 @@ def explain(setup: Setup) -> Explanation:
     depends on how many neighbours its generators make up.
     """
     method = setup.spec.method
-    with one_thread():
+    with arithmetic():
         prepared = method.prepare(setup.clients, setup.spec.streams)
     travels = set(method.travels(setup.models[0]))
     model = [
