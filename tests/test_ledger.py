@@ -292,9 +292,8 @@ def test_the_profile_is_that_of_the_environment_unless_one_is_named(monkeypatch)
 
 def test_tables_in_markdown(store):
     fill(store, shifted(0.02))
-    findings = Ledger(
-        [claim(), claim(id="d", study=None, pairs=(), reading="nothing measures it")], "auto", store
-    ).findings
+    not_run = claim(id="d", study="alike", measure="1 − CKA", pairs=(("Local, own test nodes",),))
+    findings = Ledger([claim(), not_run], "auto", store).findings
     table = summary(findings, "notebooks").replace("\N{NO-BREAK SPACE}", " ").splitlines()
     assert table[2].startswith("| A is better | +2.0 [") and "**reproduced**" in table[2]
     assert table[2].endswith("| [Table 1](fgssl/table1.ipynb) |")

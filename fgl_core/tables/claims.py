@@ -38,7 +38,7 @@ class Claim(BaseModel):
     text: str
     reading: str = ""
     kind: Literal["superiority", "equivalence", "cheaper", "no dearer"] = "superiority"
-    study: str | None = None
+    study: str
     pairs: tuple[tuple[str, ...], ...] = ()
     measure: str = "accuracy"
     places: tuple[str, ...] = ()
@@ -47,10 +47,6 @@ class Claim(BaseModel):
 
     @model_validator(mode="after")
     def _decidable(self) -> Self:
-        if self.study is None:
-            if not self.reading or self.pairs:
-                raise InputError("without a study it has no pairs, and its reading says what is missing")
-            return self
         if self.study not in STUDIES:
             raise unknown("study", self.study, STUDIES)
         if self.measure not in QUANTITIES:
@@ -97,11 +93,10 @@ def load_claims(path: Path | None = None) -> list[Claim]:
             claim = Claim(**entry)
             if name in claims:
                 raise InputError("its id is taken by another claim: give it one of its own")
-            if claim.study is not None:
-                key = (claim.study, claim.measure)
-                if key not in rows:
-                    rows[key] = _rows(claim)
-                _check_rows(claim, rows[key])
+            key = (claim.study, claim.measure)
+            if key not in rows:
+                rows[key] = _rows(claim)
+            _check_rows(claim, rows[key])
             _check_page(claim, path)
         except (ValidationError, InputError) as error:
             raise InputError(f"{path.name}, claim {name}: {reason(error)}") from None
@@ -134,8 +129,6 @@ def rule(claim: Claim, frame: pd.DataFrame) -> Ruling:
             0), within and outside (the margin), each adjusted by Holm over the claim's cells. An adjusted
             interval excludes 0 exactly where p_holm is below 5 %.
     """
-    if claim.study is None:
-        return Ruling("undecided", "nothing measures it yet")
     counted = claim.kind in ("cheaper", "no dearer")
     lacking = frame["pairs"] < 1 if counted else (frame["missing"] > 0) | (frame["pairs"] < 2)
     if frame.empty or lacking.any():

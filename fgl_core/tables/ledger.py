@@ -85,7 +85,7 @@ class Ledger:
     @cached_property
     def results(self) -> dict[tuple[str, str], Results]:
         """What is recorded of each study under each profile that the ledger reads."""
-        studies = dict.fromkeys(claim.study for claim in self.claims if claim.study)
+        studies = dict.fromkeys(claim.study for claim in self.claims)
         profiles = dict.fromkeys((PROTOCOL, *self.deciding, *filter(None, (self.hinting,))))
         return {(s, p): collect(s, p, {}, self.store) for s in studies for p in profiles}
 
@@ -122,15 +122,14 @@ class Ledger:
     def _cells(self, claim: Claim, covered: str, profiles: Iterable[str]) -> pd.DataFrame:
         """The claim's cells under the profile ``covered``, each from the first profile with all its runs."""
         rows = []
-        if claim.study is not None:
-            tables = [self._table(claim.study, name, claim.measure) for name in profiles]
-            known = claim.quantity.runs(self.results[claim.study, covered])
-            for place, clients in dict.fromkeys(where[:2] for where in known):
-                for pair in claim.pairs:
-                    sides = [(place, clients, label) for label in pair]
-                    if (not claim.places or place in claim.places) and set(sides) <= known.keys():
-                        there = [table for table in tables if set(sides) <= table.runs.keys()]
-                        rows.append(_row(claim, sides, there))
+        tables = [self._table(claim.study, name, claim.measure) for name in profiles]
+        known = claim.quantity.runs(self.results[claim.study, covered])
+        for place, clients in dict.fromkeys(where[:2] for where in known):
+            for pair in claim.pairs:
+                sides = [(place, clients, label) for label in pair]
+                if (not claim.places or place in claim.places) and set(sides) <= known.keys():
+                    there = [table for table in tables if set(sides) <= table.runs.keys()]
+                    rows.append(_row(claim, sides, there))
         frame = pd.DataFrame(rows, columns=COLUMNS)
         tests = [equivalence(list(seeds.values()), MARGIN) for seeds in frame["by_seed"]]
         return frame.assign(
