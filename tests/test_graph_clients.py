@@ -122,7 +122,7 @@ def test_an_epoch_sees_every_training_graph_once_in_a_new_order():
     for number, epoch in [(1, 0), (1, 1), (2, 0)]:
         batches = list(client.batches(Streams(0), number, epoch))
         assert [batch.index for batch in batches] == [0, 1, 2, 3]
-        assert [batch.graph.num_graphs for batch in batches] == [8, 8, 8, 8]
+        assert [len(batch.graph.sizes) for batch in batches] == [8, 8, 8, 8]
         order = Streams(0).numpy("shuffle", "a", number, epoch).permutation(client.train)
         np.testing.assert_array_equal(torch.cat([batch.labels for batch in batches]), labels[order])
         sizes = torch.cat([batch.graph.sizes for batch in batches])
@@ -138,7 +138,7 @@ def test_batches_of_one_graph_and_clients_smaller_than_a_batch(size, expected):
     model = initial_models([client], Streams(0), **MODEL | {"norm": "batch"})[0].train()
     sizes = []
     for batch in client.batches(Streams(0), 1, 0):
-        sizes.append(batch.graph.num_graphs)
+        sizes.append(len(batch.graph.sizes))
         _, logits = model(batch.graph, dropout=torch.Generator())
         assert torch.isfinite(logits).all()
     assert sizes == expected

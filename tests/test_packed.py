@@ -29,9 +29,8 @@ def test_batch_is_pygs(one_hot, graphs):
     assert edge_set(torch.stack([source, target])) == edge_set(expected.edge_index)
     assert len(source) == expected.num_edges
     assert (target.diff() >= 0).all()
-    assert torch.equal(batch.graph, expected.batch)
-    assert torch.equal(batch.offsets, expected.ptr)
-    assert (batch.num_graphs, batch.num_nodes) == (len(graphs), expected.num_nodes)
+    assert torch.equal(batch.sizes, expected.ptr.diff())
+    assert batch.num_nodes == expected.num_nodes
     features = batch.features
     if one_hot:
         assert features.dtype == torch.int64

@@ -40,20 +40,6 @@ class GraphBatch:
     def num_nodes(self) -> int:
         return self.adjacency.num_nodes
 
-    @property
-    def num_graphs(self) -> int:
-        return len(self.sizes)
-
-    @cached_property
-    def graph(self) -> Tensor:
-        """Which graph each node belongs to, int64 [n], ascending."""
-        return torch.repeat_interleave(self.sizes, output_size=self.num_nodes)
-
-    @cached_property
-    def offsets(self) -> Tensor:
-        """Graph i has the nodes ``offsets[i]`` to ``offsets[i + 1] - 1``, int64 [g + 1]."""
-        return torch.cat([self.sizes.new_zeros(1), self.sizes.cumsum(0)])
-
     @cached_property
     def structure(self) -> Tensor:
         """Structure features [n, 32] of every node (:func:`fgl_core.models.structure.structure_features`)."""
@@ -107,10 +93,6 @@ class PackedGraphs:
             else torch.from_numpy(labels.astype(np.int64))
         )
         self.features = features.to(self.device)
-
-    @property
-    def num_graphs(self) -> int:
-        return len(self.sizes)
 
     @cached_property
     def structure(self) -> Tensor:
