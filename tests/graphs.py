@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import scipy.sparse as sp
 import torch
+from torch import Tensor
 
 from fgl_core.models.graph import Graph
 
@@ -34,3 +35,9 @@ def random_view(graph: Graph, seed: int) -> Graph:
         torch.rand(graph.num_edges, generator=generator) < 0.5,
         torch.rand(graph.num_features, generator=generator) < 0.6,
     )
+
+
+def dense(graph: Graph) -> Tensor:
+    """The features [n, f] in full, masked columns zeroed: what the plain loop multiplies."""
+    rows = graph.features.dense
+    return rows if graph.keep_columns is None else rows * graph.keep_columns

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 import torch
-from graphs import random_arrays, random_graph
+from graphs import dense, random_arrays, random_graph
 from torch.nn.functional import cross_entropy, smooth_l1_loss
 
 from fgl_core.clients import NodeClient, node_clients
@@ -106,14 +106,14 @@ def test_the_mended_graph_has_exactly_the_predicted_neighbours():
         assert after[node] == before[node] | expected
         assert all(after[made] == {node} for made in expected)
         new += len(expected)
-    torch.testing.assert_close(mended.dense[: graph.num_nodes], graph.dense, rtol=0, atol=0)
+    torch.testing.assert_close(dense(mended)[: graph.num_nodes], dense(graph), rtol=0, atol=0)
 
     embeddings, _ = model.embed(graph)
     noise = torch.randn(int(counts.sum()), 6, generator=torch.Generator().manual_seed(2)).double()
     owner = [node for node, count in enumerate(counts.tolist()) for _ in range(count)]
     for row, node in enumerate(owner):
         made = model.features(embeddings[node] + noise[row])
-        torch.testing.assert_close(mended.dense[graph.num_nodes + row], made)
+        torch.testing.assert_close(dense(mended)[graph.num_nodes + row], made)
 
 
 def test_counts_are_rounded_and_bounded():
@@ -143,7 +143,7 @@ def test_hiding_nodes_equals_a_loop():
         lost = [h for h in hidden.tolist() if h in before[node]]
         assert impaired.degree[node] == len(lost)
         assert hidden[impaired.missing[[node]].nonzero()[1]].tolist() == lost
-    np.testing.assert_array_equal(impaired.hidden.rows.toarray(), graph.dense[hidden].numpy())
+    np.testing.assert_array_equal(impaired.hidden.rows.toarray(), dense(graph)[hidden].numpy())
 
 
 @pytest.mark.parametrize("block", [2**20, 7])
@@ -186,7 +186,7 @@ def test_classifier_on_the_mended_graph_equals_graphsage_there():
     promise(model, counts)
     mended = model.mend(graph, torch.Generator().manual_seed(0))
     owner = repeated(counts)
-    generated = mended.dense[graph.num_nodes :].clone().requires_grad_()
+    generated = dense(mended)[graph.num_nodes :].clone().requires_grad_()
     logits = model.classify(graph, generated, owner, torch.Generator())
     _, expected = model.classifier(mended)
     torch.testing.assert_close(logits, expected[: graph.num_nodes], rtol=0, atol=1e-12)
@@ -354,7 +354,7 @@ def test_labels_of_validation_and_test_nodes_are_never_read(eager):
     prepared = [FedSagePlus(**QUICK).prepare(c, Streams(0)).clients for c in (clients, poisoned)]
     assert max(grown(prepared[0], clients)) > 0
     for clean, other in zip(*prepared, strict=True):
-        assert torch.equal(clean.graph.dense, other.graph.dense)
+        assert torch.equal(dense(clean.graph), dense(other.graph))
         assert torch.equal(clean.graph.adjacency.source, other.graph.adjacency.source)
 
 
@@ -367,7 +367,7 @@ def test_preparation_repeats_in_any_order_and_leaves_global_random_state_alone(e
     torch.manual_seed(2)
     again = FedSagePlus(**QUICK).prepare(clients[::-1], Streams(0)).clients[::-1]
     for one, other in zip(first, again, strict=True):
-        torch.testing.assert_close(one.graph.dense, other.graph.dense, rtol=0, atol=1e-10)
+        torch.testing.assert_close(dense(one.graph), dense(other.graph), rtol=0, atol=1e-10)
     assert max(grown(first, clients)) > 0
 
 
@@ -375,7 +375,7 @@ def test_preparation_repeats_in_any_order_and_leaves_global_random_state_alone(e
 def test_hiding_nothing_or_all_validation_nodes(eager, hidden):
     clients = clients_of(2)
     prepared = FedSagePlus(**QUICK, hide_portion=hidden).prepare(clients, Streams(0))
-    assert all(client.graph.dense.isfinite().all() for client in prepared.clients)
+    assert all(dense(client.graph).isfinite().all() for client in prepared.clients)
 
 
 def test_clients_without_edges_or_validation_nodes(eager):
@@ -384,7 +384,7 @@ def test_clients_without_edges_or_validation_nodes(eager):
     bare = bare.view(torch.zeros(bare.num_edges, dtype=torch.bool))
     clients[0] = replace(clients[0], graph=bare, val=clients[0].val[:0])
     prepared = FedSagePlus(**QUICK).prepare(clients, Streams(0))
-    assert all(client.graph.dense.isfinite().all() for client in prepared.clients)
+    assert all(dense(client.graph).isfinite().all() for client in prepared.clients)
 
 
 @pytest.mark.parametrize("method", ["fedsage", "fedsage+"])

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 import scipy.sparse as sp
 import torch
@@ -93,11 +91,6 @@ class Graph:
         target, source = self.neighbours
         upper = target < source
         return torch.stack([target[upper], source[upper]], dim=1).cpu().numpy()
-
-    @cached_property
-    def dense(self) -> Tensor:
-        """The features [n, f] in full, masked columns zeroed: what the plain loop multiplies."""
-        return self.features.dense if self.keep_columns is None else self.features.dense * self.keep_columns
 
     def view(self, keep_edges: Tensor | None = None, keep_columns: Tensor | None = None) -> Graph:
         """The graph without some edges and with some feature columns zeroed.
