@@ -68,14 +68,16 @@ def render(notebook: Path, parameters: dict[str, str], output: Path | None = Non
     return page
 
 
-def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
+def stage_book(root: Path | None = None) -> Path:
     """Lay out the book's sources with every notebook of ``_toc.yml`` executed, at the repository's own paths.
 
     As many notebooks run at once as there are cores.
 
     Args:
-        out: the folder to write, replaced if it exists; ``_build/source`` if not given.
         root: the project; the nearest folder with ``_toc.yml`` if not given.
+
+    Returns:
+        ``_build/source``, replaced if it existed.
 
     Raises:
         NotebookFailed: when a cell of a notebook raises.
@@ -83,7 +85,7 @@ def stage_book(out: Path | None = None, root: Path | None = None) -> Path:
     from joblib import Parallel, cpu_count, delayed
 
     root = root or book_root(Path.cwd())
-    out = out or root / "_build" / "source"
+    out = root / "_build" / "source"
     pages = list(book_pages(root))  # every name is checked before anything runs
     shutil.rmtree(out, ignore_errors=True)
     out.mkdir(parents=True)
