@@ -26,6 +26,7 @@ from fgl_core.models.ops.pairs import Contrast, all_pairs
 from fgl_core.models.ops.structures import Adjacency, Rows
 
 ENGINES = ("fast", "reference")
+SLOPE = 0.2  # of attention's leaky ReLU below zero, as Veličković et al. have it
 _engine: ContextVar[str] = ContextVar("engine", default="fast")
 
 
@@ -69,7 +70,7 @@ def project(rows: Rows, weight: Tensor, keep_columns: Tensor | None = None) -> T
 
 
 def attention(
-    adjacency: Adjacency, x: Tensor, att_source: Tensor, att_target: Tensor, bias: Tensor, slope: float = 0.2
+    adjacency: Adjacency, x: Tensor, att_source: Tensor, att_target: Tensor, bias: Tensor
 ) -> Tensor:
     """One attention head over the neighbours and the node itself (Veličković et al. 2018, eqs. 1 to 4).
 
@@ -79,12 +80,11 @@ def attention(
         adjacency: who is whose neighbour, without self-loops (they are added here).
         x: [n, d], the projected nodes.
         att_source, att_target, bias: [d].
-        slope: of the leaky ReLU below zero.
 
     Returns:
         [n, d].
     """
-    return _current().attention(adjacency, x, att_source, att_target, bias, slope)
+    return _current().attention(adjacency, x, att_source, att_target, bias, SLOPE)
 
 
 def neighbour_sum(adjacency: Adjacency, x: Tensor, *, own: bool = False) -> Tensor:
