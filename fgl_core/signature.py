@@ -160,8 +160,8 @@ def silhouettes(
     return scores
 
 
-def linkage_tree(similarity: np.ndarray, linkage: Linkage = "average") -> np.ndarray:
-    """The tree that hierarchical clustering on 1 − E cuts, as SciPy's ``dendrogram`` takes it.
+def linkage_tree(similarity: np.ndarray) -> np.ndarray:
+    """The tree that clustering by average linkage on 1 − E cuts, as SciPy's ``dendrogram`` takes it.
 
     Returns:
         float64 [m − 1, 4]: in each row the two branches that are joined, their distance, and how many clients
@@ -170,7 +170,7 @@ def linkage_tree(similarity: np.ndarray, linkage: Linkage = "average") -> np.nda
     from scipy.cluster import hierarchy
     from scipy.spatial.distance import squareform
 
-    return hierarchy.linkage(squareform(_distance(np.asarray(similarity, dtype=np.float64))), linkage)
+    return hierarchy.linkage(squareform(_distance(np.asarray(similarity, dtype=np.float64))), "average")
 
 
 def _labels(similarity: np.ndarray, clusters: int, algorithm: str, seed: int) -> np.ndarray:
