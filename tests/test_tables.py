@@ -276,19 +276,19 @@ def test_filters_as_written_on_a_command_line():
         open_results(STUDY, compute="all")
 
 
-def test_other_values_than_the_study_s(store):
-    fill(store, study_specs(STUDY, "lite", {"dataset": ["cora"], "clients": [5]}), known)
+def test_other_values_than_the_study_s(home):
+    fill(home, study_specs(STUDY, "lite", {"dataset": ["cora"], "clients": [5]}), known)
     part = {"dataset": "cora", "clients": 5}
-    same = open_results(STUDY, "lite", only=part, change={"rounds": 50, "hidden": None}, store=store)
+    same = open_results(STUDY, "lite", only=part, change={"rounds": 50, "hidden": None})
     assert not same.changed and not same.missing
-    other = open_results(STUDY, "lite", only=part, change={"rounds": 7, "hidden": 128}, store=store)
+    other = open_results(STUDY, "lite", only=part, change={"rounds": 7, "hidden": 128})
     assert {spec.rounds for spec in other.specs} == {7} and other.changed == {"rounds": 7}
     assert not other.shown and "Other values than in the study: rounds 7." in other.stamp()
     assert '12 missing; `compute="missing"` runs them' in other.stamp()
-    write_record(synthetic_record(other.specs[0], 0.5), store.runs)
-    assert len(open_results(STUDY, "lite", only=part, change={"rounds": 7}, store=store).shown) == 1
+    write_record(synthetic_record(other.specs[0], 0.5), home.runs)
+    assert len(open_results(STUDY, "lite", only=part, change={"rounds": 7}).shown) == 1
     with pytest.raises(InputError, match="unknown parameter 'runds'"):
-        open_results(STUDY, "lite", change={"runds": 7}, store=store)
+        open_results(STUDY, "lite", change={"runds": 7})
 
 
 def test_what_goes_along_with_another_parameter_is_no_part_of_a_name():

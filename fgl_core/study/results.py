@@ -131,7 +131,6 @@ def open_results(
     change: Mapping[str, Any] | None = None,
     compute: str = "no",
     tuned: bool = True,
-    store: Store | None = None,
 ) -> Results:
     """The results of a study; what a notebook reads.
 
@@ -150,7 +149,7 @@ def open_results(
     """
     if compute not in COMPUTE:
         raise unknown("value of compute", compute, COMPUTE)
-    store = store or Store()
+    store = Store()
     profile = resolve_profile(study, profile, store, tuned=tuned)
     part = {name: _listed(values) for name, values in (only or {}).items() if values is not None}
     changed = _changed(study_specs(study, profile, part, tuned=tuned), change or {})
