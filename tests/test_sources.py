@@ -254,12 +254,8 @@ def test_status_fetch_and_verify(root, mirrored, monkeypatch):
 
 def test_status_lists_every_dataset_without_reading_it(root):
     rows = {row["name"]: row for row in sources.data_status()}
-    assert (
-        len(rows) == 21 and rows["karate"]["state"] == "embedded" and rows["cora"]["state"] == "not fetched"
-    )
-    assert (
-        rows["cora"]["nodes"] == 2708 and rows["MUTAG"]["graphs"] == 188 and rows["cora"]["bytes"] > 500_000
-    )
+    assert len(rows) == 21 and rows["cora"]["bytes"] > 500_000
+    assert rows["karate"]["state"] == "embedded" and rows["cora"]["state"] == "not fetched"
     assert sources.fetch(["karate"]) == [{"name": "karate", "source": "embedded", "folder": None}]
     for use in (sources.fetch, sources.verify):
         with pytest.raises(InputError, match="did you mean 'MUTAG'"):

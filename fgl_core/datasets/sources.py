@@ -160,8 +160,7 @@ def data_status() -> list[dict[str, Any]]:
 
     Returns:
         Rows with ``name``, ``title``, ``task``, ``state`` (``embedded``, ``cached``, ``in the mirror``,
-        ``incomplete``, ``not fetched``), ``bytes``, ``licence``, ``citation``, and the counts ``graphs``,
-        ``nodes``, ``edges``, ``features``, ``classes`` (None where it does not apply).
+        ``incomplete``, ``not fetched``), ``bytes`` and ``licence``.
 
     Raises:
         InputError: ``FGL_DATA_MIRROR`` is set, but is no folder.
@@ -173,8 +172,7 @@ def data_status() -> list[dict[str, Any]]:
         if state == "not fetched" and mirror and all((mirror / file.place).is_file() for file in own):
             state = "in the mirror"
         row = {"name": entry.name, "title": entry.title, "task": entry.task, "state": state}
-        row |= {"bytes": sum(file.size for file in own), "licence": entry.licence, "citation": entry.citation}
-        row |= {key: entry.counts.get(key) for key in ("graphs", "nodes", "edges", "features", "classes")}
+        row |= {"bytes": sum(file.size for file in own), "licence": entry.licence}
         rows.append(row)
     return rows
 
