@@ -14,7 +14,7 @@ from fgl_core.study.store import Record
 GUESS = {
     **{"karate": 0.005, "digits-knn": 0.02, "cora": 0.03, "citeseer": 0.04, "pubmed": 0.2},
     **{"MUTAG": 0.02, "BZR": 0.05, "COX2": 0.06, "DHFR": 0.1, "PTC_MR": 0.03, "AIDS": 0.15, "NCI1": 0.5},
-    **{"ENZYMES": 0.07, "DD": 1.5, "PROTEINS": 0.2, "COLLAB": 3.0, "IMDB-BINARY": 0.1, "IMDB-MULTI": 0.1},
+    **{"ENZYMES": 0.07, "DD": 1.5, "COLLAB": 3.0, "IMDB-BINARY": 0.1, "IMDB-MULTI": 0.1},
     **{"Letter-low": 0.1, "Letter-med": 0.1, "Letter-high": 0.1},
 }
 FACTOR = {"fgssl": 3.0, "fedstar": 2.0}  # beside FedAvg
