@@ -140,7 +140,7 @@
       link.click();
       URL.revokeObjectURL(link.href);
     });
-    const scrolls = table.closest(".pst-scrollable-table-container, .cell_output > .output, .table-scroll");
+    const scrolls = table.closest(".pst-scrollable-table-container, .cell_output > .output");
     (scrolls ?? table).after(button);
   }
 
