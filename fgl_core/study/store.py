@@ -25,20 +25,6 @@ from fgl_core.study.spec import Spec
 
 FORMAT = 1
 REQUIRED = {"format", "spec", "digest", "revision", "status"}
-FIELDS = REQUIRED | {
-    "reason",
-    "partition",
-    "curves",
-    "best",
-    "last",
-    "bytes",
-    "notes",
-    "heterogeneity",
-    "statistics",
-    "privacy",
-    "timing",
-    "environment",
-}
 SHOWN = {"round", "val_accuracy", "test_accuracy"}  # at the best and at the last round
 VOLATILE = ("timing", "environment")
 STATUSES = ("done", "diverged", "failed")
@@ -80,6 +66,9 @@ class _Blocks(BaseModel):
     privacy: dict[str, Any] | None = None
     timing: _Times = _Times()
     environment: _Origin = _Origin()
+
+
+FIELDS = REQUIRED | _Blocks.model_fields.keys()
 
 
 class RecordWarning(UserWarning):
