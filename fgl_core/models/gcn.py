@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import ClassVar
+
 import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
@@ -46,6 +48,8 @@ class GCN(nn.Module):
     See :class:`fgl_core.models.gat.GAT`.
     """
 
+    layer: ClassVar[type[nn.Module]] = GCNConv
+
     def __init__(
         self,
         in_features: int,
@@ -58,8 +62,8 @@ class GCN(nn.Module):
     ) -> None:
         super().__init__()
         self.dropout = dropout
-        self.encoder = GCNConv(in_features, hidden, generator=generator, dtype=dtype)
-        self.classifier = GCNConv(hidden, num_classes, generator=generator, dtype=dtype)
+        self.encoder = self.layer(in_features, hidden, generator=generator, dtype=dtype)
+        self.classifier = self.layer(hidden, num_classes, generator=generator, dtype=dtype)
 
     def forward(self, graph: Graph, dropout: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
         """As :meth:`fgl_core.models.gat.GAT.forward`."""

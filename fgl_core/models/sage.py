@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import torch
-import torch.nn.functional as F
 from torch import Tensor, nn
 
 from fgl_core.models import ops
+from fgl_core.models.gcn import GCN
 from fgl_core.models.graph import Graph
 from fgl_core.models.initialise import uniform
 
@@ -42,28 +42,7 @@ class SAGEConv(nn.Module):
         return ops.neighbour_sum(graph.adjacency, neighbours) / degree + own + self.bias
 
 
-class GraphSAGE(nn.Module):
-    """GraphSAGE of two layers: encoder → ReLU → dropout → classifier; arguments as in GAT.
+class GraphSAGE(GCN):
+    """GraphSAGE of two layers: :class:`fgl_core.models.gcn.GCN` with another layer."""
 
-    See :class:`fgl_core.models.gat.GAT`.
-    """
-
-    def __init__(
-        self,
-        in_features: int,
-        hidden: int,
-        num_classes: int,
-        *,
-        dropout: float,
-        generator: torch.Generator,
-        dtype: torch.dtype,
-    ) -> None:
-        super().__init__()
-        self.dropout = dropout
-        self.encoder = SAGEConv(in_features, hidden, generator=generator, dtype=dtype)
-        self.classifier = SAGEConv(hidden, num_classes, generator=generator, dtype=dtype)
-
-    def forward(self, graph: Graph, dropout: torch.Generator | None = None) -> tuple[Tensor, Tensor]:
-        """As :meth:`fgl_core.models.gat.GAT.forward`."""
-        h = self.encoder(graph)
-        return h, self.classifier(graph, ops.dropout(F.relu(h), self.dropout, dropout))
+    layer = SAGEConv
