@@ -87,12 +87,22 @@ class NodeClient:
         model.eval()
         _, logits = model(self.evaluation_graph)
         predicted = logits.argmax(dim=1)[self.evaluation_rows]
-        return {split: self._confusion(predicted, getattr(self, split)) for split in ("val", "test")}
+        counts = {}
+        for split in ("val", "test"):
+            rows = getattr(self, split)
+            counts[split] = confusion(self.labels[rows], predicted[rows], self.num_classes)
+        return counts
 
-    def _confusion(self, predicted: torch.Tensor, rows: torch.Tensor) -> np.ndarray:
-        pairs = self.labels[rows] * self.num_classes + predicted[rows]
-        counts = torch.bincount(pairs, minlength=self.num_classes**2)
-        return counts.reshape(self.num_classes, self.num_classes).cpu().numpy()
+
+def confusion(labels: torch.Tensor, predicted: torch.Tensor, num_classes: int) -> np.ndarray:
+    """How many examples of each class were taken for which, int64 [classes, classes]; rows are the true ones.
+
+    Args:
+        labels, predicted: classes, int64 of the same length.
+        num_classes: how many there are.
+    """
+    counts = torch.bincount(labels * num_classes + predicted, minlength=num_classes**2)
+    return counts.reshape(num_classes, num_classes).cpu().numpy()
 
 
 def node_clients(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import torch
 
-from fgl_core.clients import Batch
+from fgl_core.clients import Batch, confusion
 from fgl_core.models import build_graph_model
 from fgl_core.models.packed import PackedGraphs
 
@@ -61,14 +61,12 @@ class GraphClient:
     def evaluate(self, model: torch.nn.Module) -> Confusion:
         """Confusion counts of ``model`` on the validation and test graphs."""
         model.eval()
-        confusion = {}
+        counts = {}
         for split in ("val", "test"):
             graphs = getattr(self, split)
             predicted = torch.cat([model(batch)[1].argmax(dim=1) for batch in self._in_parts(graphs)])
-            pairs = self.labels[graphs] * self.num_classes + predicted
-            counts = torch.bincount(pairs, minlength=self.num_classes**2)
-            confusion[split] = counts.reshape(self.num_classes, self.num_classes).cpu().numpy()
-        return confusion
+            counts[split] = confusion(self.labels[graphs], predicted, self.num_classes)
+        return counts
 
     @torch.no_grad()
     def representations(self, model: torch.nn.Module) -> torch.Tensor:
