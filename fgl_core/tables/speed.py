@@ -80,16 +80,16 @@ def cost_table(jobs: int) -> pd.DataFrame:
     peaks = dict(measured("footprint")[0][["data", "peak_mib"]].itertuples(index=False))
     rows = {}
     for study in STUDIES:
+        specs = {profile: study_specs(study, profile) for profile in ("smoke", "lite", "paper")}
         cells: dict[str, str] = {}
-        for profile in ("smoke", "lite", "paper"):
-            specs = study_specs(study, profile)
-            seconds = sum(map(costs.seconds, specs)) / jobs
-            guessed = sum(not costs.learnt(spec) for spec in specs) > len(specs) / 10
-            cells[profile] = f"{len(specs)} runs, {'about ' * guessed}{duration(seconds)}"
-        data = {spec.place for spec in specs}
-        known = [peaks[name] for name in data if name in peaks]
+        for profile, runs in specs.items():
+            seconds = sum(map(costs.seconds, runs)) / jobs
+            guessed = sum(not costs.learnt(spec) for spec in runs) > len(runs) / 10
+            cells[profile] = f"{len(runs)} runs, {'about ' * guessed}{duration(seconds)}"
+        paper = specs["paper"]
+        known = [peaks[name] for name in {spec.place for spec in paper} if name in peaks]
         cells["memory of a worker"] = f"{max(known) / 1024:.1f} GiB" if known else ""
-        cells["download"] = f"{_download({name for spec in specs for name in datasets_of(spec)}):.0f} MB"
+        cells["download"] = f"{_download({name for spec in paper for name in datasets_of(spec)}):.0f} MB"
         rows[study] = cells
     return pd.DataFrame.from_dict(rows, orient="index").rename_axis("study")
 
