@@ -49,8 +49,7 @@ def fnsc(
     """
     if denominator not in ("supcon", "pairwise"):
         raise unknown("denominator", denominator, ("supcon", "pairwise"))
-    if not tau > 0:
-        raise InputError(f"tau is {tau}, but a temperature must be above 0")
+    _check_temperature(tau)
     return ops.contrast(h_local, h_global, y, tau, pairwise=denominator == "pairwise")
 
 
@@ -112,8 +111,7 @@ def local_contrast(h_anchor: Tensor, h_sample: Tensor, y: Tensor, tau: float) ->
     Raises:
         InputError: a temperature that is not positive.
     """
-    if not tau > 0:
-        raise InputError(f"tau is {tau}, but a temperature must be above 0")
+    _check_temperature(tau)
     # written so that a row with NaN is kept: divergence must show, not vanish
     anchor, sample = (~(h.detach().norm(dim=1) <= NORM_FLOOR) for h in (h_anchor, h_sample))
     samples, classes = h_sample[sample], y[sample]
@@ -159,11 +157,16 @@ def edge_distillation(z_local: Tensor, z_global: Tensor, graph: Graph, tau: floa
     Raises:
         InputError: a temperature that is not positive.
     """
-    if not tau > 0:
-        raise InputError(f"tau is {tau}, but a temperature must be above 0")
+    _check_temperature(tau)
     target, source = graph.neighbours
     u, v = target[target < source], source[target < source]
     if not len(u):
         return z_local.sum() * 0
     teacher, student = (((z[u] - z[v]).abs() / tau).log_softmax(1) for z in (z_global.detach(), z_local))
     return (teacher.exp() * (teacher - student)).sum(1).mean()
+
+
+def _check_temperature(tau: float) -> None:
+    # written so that NaN is refused, too
+    if not tau > 0:
+        raise InputError(f"tau is {tau}, but a temperature must be above 0")
