@@ -16,7 +16,7 @@ from torch.utils.checkpoint import checkpoint
 from fgl_core.errors import InputError, unknown
 from fgl_core.models import ops
 from fgl_core.models.graph import Graph
-from fgl_core.models.ops.pairs import NORM_FLOOR
+from fgl_core.models.ops.pairs import kept
 
 Denominator = Literal["supcon", "pairwise"]
 
@@ -112,8 +112,7 @@ def local_contrast(h_anchor: Tensor, h_sample: Tensor, y: Tensor, tau: float) ->
         InputError: a temperature that is not positive.
     """
     _check_temperature(tau)
-    # written so that a row with NaN is kept: divergence must show, not vanish
-    anchor, sample = (~(h.detach().norm(dim=1) <= NORM_FLOOR) for h in (h_anchor, h_sample))
+    anchor, sample = kept(h_anchor), kept(h_sample)
     samples, classes = h_sample[sample], y[sample]
     count = torch.bincount(classes, minlength=int(y.max()) + 1 if len(y) else 0)
     anchor = anchor & (count[y] > 0)

@@ -18,7 +18,7 @@ _BLOCK = 256 * 1024
 
 def all_pairs(h_local: Tensor, h_global: Tensor, y: Tensor, tau: float, pairwise: bool) -> Tensor:
     """The contrast with the whole t × t matrix in memory, as the formula reads."""
-    anchor, sample = _kept(h_local), _kept(h_global)
+    anchor, sample = kept(h_local), kept(h_global)
     a = h_local[anchor]
     b = h_global[sample]
     a, b = a / a.norm(dim=1, keepdim=True), b / b.norm(dim=1, keepdim=True)
@@ -37,7 +37,8 @@ def all_pairs(h_local: Tensor, h_global: Tensor, y: Tensor, tau: float, pairwise
     return -(log_share.sum(1) / same.sum(1)).mean()
 
 
-def _kept(h: Tensor) -> Tensor:
+def kept(h: Tensor) -> Tensor:
+    """Which rows count, bool [n]: those whose norm is above the floor."""
     # Written so that a row with NaN is kept: divergence must show, not vanish.
     return ~(h.detach().norm(dim=1) <= NORM_FLOOR)
 
@@ -47,7 +48,7 @@ class Contrast(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, h_local: Tensor, h_global: Tensor, y: Tensor, tau: float, pairwise: bool) -> Tensor:
-        sample, anchor = _kept(h_global), _kept(h_local)
+        sample, anchor = kept(h_global), kept(h_local)
         b, y_b = _rows(h_global, sample), _rows(y, sample)
         count = torch.bincount(y_b, minlength=int(y.max()) + 1 if len(y) else 0)
         anchor &= (count > 0)[y]
