@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import random
 from copy import deepcopy
 from functools import partial
 
 import numpy as np
 import pytest
 import torch
+from random_state import untouched_random_state
 from torch.nn.functional import cross_entropy
 
 from fgl_core.federation import LocalTraining, federate
@@ -172,12 +174,16 @@ def test_evaluation_leaves_no_trace_in_training():
 
 def test_no_global_random_state_is_read_or_written():
     clients, model = setting(clients=2)
-    torch.manual_seed(1)
-    np.random.seed(1)
-    before = torch.get_rng_state(), np.random.get_state()[1].copy()
-    _, first = final_models(METHODS["fgssl"](), clients, model, rounds=1)
-    assert torch.equal(before[0], torch.get_rng_state())
-    np.testing.assert_array_equal(before[1], np.random.get_state()[1])
-    torch.manual_seed(2)
-    _, second = final_models(METHODS["fgssl"](), clients, model, rounds=1)
-    assert all(torch.equal(first["next"][0][name], second["next"][0][name]) for name in first["next"][0])
+    states = []
+    for seed in (1, 2):
+        with untouched_random_state(seed):
+            _, kept = final_models(METHODS["fgssl"](), clients, model, rounds=1)
+        states.append(kept["next"][0])
+    first, second = states
+    assert all(torch.equal(first[name], second[name]) for name in first)
+
+
+@pytest.mark.parametrize("draw", [random.random, np.random.rand, lambda: torch.rand(1)])
+def test_a_draw_from_a_global_random_state_is_noticed(draw):
+    with pytest.raises(AssertionError, match="was read or written"), untouched_random_state(1):
+        draw()

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 import torch
 from graph_sets import random_set
+from random_state import untouched_random_state
 
 from fgl_core.datasets import SETTINGS, load_graph_dataset
 from fgl_core.federation import Divergence, LocalTraining, Server, Update, federate
@@ -371,16 +372,11 @@ def test_order_of_clients_does_not_matter():
 
 def test_no_global_random_state_is_read_or_written():
     clients = members()
-    torch.manual_seed(1)
-    np.random.seed(1)
-    before = torch.get_rng_state(), np.random.get_state()[1].copy()
-    _, first = trained("fedcch", clients, options={"clustering": "kmeans"})
-    assert torch.equal(before[0], torch.get_rng_state())
-    np.testing.assert_array_equal(before[1], np.random.get_state()[1])
-    torch.manual_seed(2)
-    np.random.seed(2)
-    _, second = trained("fedcch", clients, options={"clustering": "kmeans"})
-    assert_same(first, second)
+    states = []
+    for seed in (1, 2):
+        with untouched_random_state(seed):
+            states.append(trained("fedcch", clients, options={"clustering": "kmeans"})[1])
+    assert_same(*states)
 
 
 @pytest.mark.parametrize("name", GRAPH_METHODS)
