@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from executed import run, run_here
 from matplotlib import pyplot as plt
+from scipy.cluster.hierarchy import linkage
 from synthetic import synthetic_record
 
 from fgl_core import plots
@@ -89,12 +90,16 @@ def rand_index(first, second):
         ({}, "FedCCH", ""),
         ({"signature": "perceptual"}, "pHash", "hash"),
         ({"signature": "cosine"}, "cosine, no hash", "hash"),
+        ({"signature": "wavelet"}, "wHash", "hash"),
         ({"clustering": "kmeans"}, "k-means", "linkage"),
+        ({"clustering": "single"}, "single linkage", "linkage"),
+        ({"clustering": "complete"}, "complete linkage", "linkage"),
         ({"clusters": 1}, "1 cluster", "number"),
         ({"clusters": 3}, "3 clusters", "number"),
         ({"cluster_every": 10}, "every 10 rounds", "frequency"),
         ({"cluster_every": 0}, "first round only", "frequency"),
         ({"clustering": "random"}, "clusters by chance", "control"),
+        ({"clustering": "domain"}, "clusters by domain", "control"),
         ({"signature": "difference", "unit_order": 1}, "dHash, shuffled units", "control"),
         ({"common_start": False}, "own starts", "control"),
     ],
@@ -161,6 +166,54 @@ def test_signatures_are_those_of_the_last_round_that_has_some(home, monkeypatch)
     assert nothing.clients == [] and nothing.tree is None and len(nothing.between) == 0
 
 
+def with_notes(spec, clusters, bits):
+    """A finished run whose rounds have clusters and signatures, bool [m, 64], of their own; None for none."""
+    packed = [None if one is None else [np.packbits(row).tobytes().hex() for row in one] for one in bits]
+    return record_of(spec) | {"notes": {"clusters": clusters, "signatures": packed}}
+
+
+def write(store, *records):
+    for record in records:
+        write_record(record, store.folder("fedcch-hash", "lite"))
+
+
+def test_the_last_signatures_have_the_clusters_of_their_own_round(home, monkeypatch):
+    spec = spec_of()
+    bits = np.random.default_rng(0).random((2, 4, 64)) < 0.5
+    clusters = [[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 2, 3], [0, 0, 1, 1]]
+    write(home, with_notes(spec, clusters, [bits[0], bits[1], None, None]))
+    sent = last_signatures(results_of(home, monkeypatch, [spec]), seed=0)
+    assert sent.round == 2 and sent.clusters.tolist() == clusters[1]
+    np.testing.assert_array_equal(sent.bits, bits[1])
+    agreement = {(i, j): (bits[1][i] == bits[1][j]).mean() for i, j in combinations(range(4), 2)}
+    assert sent.between.tolist() == pytest.approx(list(agreement.values()))
+    apart = 1 - np.array(list(agreement.values()))
+    np.testing.assert_allclose(sent.tree, linkage(apart, "average"))
+    assert (sent.tree[:, 2] != linkage(apart, "single")[:, 2]).any()
+
+
+def test_neither_another_variant_nor_another_setting_stands_for_fedcch(home, monkeypatch):
+    groups = {
+        spec_of(signature="difference"): [0, 1, 1, 0],
+        spec_of(): [0, 0, 1, 1],
+        spec_of(setting="MUTAG,BZR,ENZYMES", seed=1): [0, 1, 1],  # the seed is to be had here alone
+    }
+    for spec, labels in groups.items():
+        bits = np.tile(np.array(labels, bool)[:, None], 64)
+        write(home, with_notes(spec, [labels] * 4, [bits, None, None, None]))
+    results = results_of(home, monkeypatch, list(groups))
+    sent, together = last_signatures(results, seed=1), company(results, seed=1)
+    assert (sent.setting, sent.seed) == (together.setting, together.seed) == ("MUTAG,BZR,ENZYMES,DD", 0)
+    assert sent.clusters.tolist() == [0, 0, 1, 1] and sent.bits[:, 0].tolist() == [False, False, True, True]
+    assert together.groups.tolist() == [[0, 0, 1, 1]] * 4
+    rounds = clustering_rounds(results).drop_duplicates(["dataset", "method", "name", "clients"])
+    assert rounds[["dataset", "method", "name", "clients"]].values.tolist() == [
+        ["MUTAG,BZR,ENZYMES,DD", "dHash", "fedcch", 4],
+        ["MUTAG,BZR,ENZYMES,DD", "FedCCH", "fedcch", 4],
+        ["MUTAG,BZR,ENZYMES", "FedCCH", "fedcch", 3],
+    ]
+
+
 def test_records_of_the_repository_repeat_their_clusters():
     committed = {"setting": ["CHEM"], "method": ["fedcch"]}
     records = Store().available("lite")
@@ -188,6 +241,8 @@ def test_gcfl_is_said_to_be_fedavg_where_its_warm_up_does_not_end():
     assert "have 1 round:" in note("smoke")
     assert "ends before" in note("paper")
     assert "No run of GCFL" in note("lite", method=["local"])
+    plus = RunSpec.parse({"setting": "MUTAG,BZR", "rounds": 7, "method": {"name": "gcfl+", "warm_up": 9}})
+    assert "before round 10, and these runs have 7 rounds" in warm_up_note(Results("", "lite", [plus], {}))
 
 
 @pytest.mark.parametrize("m", [0, 1, 2, 5, 12])
@@ -252,6 +307,11 @@ def test_a_group_hands_its_number_on_to_the_one_that_shares_most_of_it():
     same = (numbers[:, :, None] == numbers[:, None, :]) & (numbers >= 0)[:, :, None]
     assert (same | np.eye(6, dtype=bool) == together).all()  # renumbered, never regrouped
     assert handed_on(np.arange(3)[None]).tolist() == [[-1, -1, -1]]
+
+
+def test_a_group_that_was_apart_for_a_while_has_its_number_again():
+    labels = [[0, 0, 1, 1], [0, 1, 2, 3], [0, 1, 2, 2]]
+    assert handed_on(np.array(labels)).tolist() == [[0, 0, 1, 1], [-1] * 4, [-1, -1, 1, 1]]
 
 
 def test_company_is_that_of_the_run_with_the_seed(home, monkeypatch):
