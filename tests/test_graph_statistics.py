@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import math
+from dataclasses import replace
 
 import networkx as nx
 import numpy as np
@@ -11,7 +13,9 @@ import scipy.sparse as sp
 from graph_sets import random_set
 
 from fgl_core.analysis.graph_statistics import (
+    DEGREES,
     DRAWN_NODES,
+    PERCENTILES,
     between_share,
     drawn_graphs,
     graph_statistics,
@@ -71,6 +75,10 @@ def test_ring_sizes_are_those_of_the_smallest_rings():
     assert ring_sizes(dataset, ring_counts(dataset)) == {"3": 1, "4": 5, "6": 1}
     crowded = made_of(nx.complete_graph(8))  # 28 - 8 + 1 = 21 rings
     assert ring_sizes(crowded, ring_counts(crowded)) is None
+    nearly = nx.complete_graph(8)
+    nearly.remove_edge(0, 1)
+    full = made_of(nearly)  # 20 rings are not too many; triangles make them all
+    assert ring_sizes(full, ring_counts(full)) == {"3": 20}
 
 
 def test_between_share_is_the_sum_of_squares_between_graphs():
@@ -116,6 +124,69 @@ def test_a_set_with_fewer_small_graphs_than_are_drawn():
     drawn = drawn_graphs(dataset, ring_counts(dataset), np.random.default_rng(0))
     assert drawn["eligible"] == 1 and [graph["index"] for graph in drawn["graphs"]] == [0]
     assert drawn["graphs"][0]["labels"] == [1, 2, 1]  # the one-hot column, here the degree
+
+
+def test_graphs_are_drawn_from_those_of_at_most_40_nodes_and_120_edges_in_the_order_of_their_rings():
+    graphs = [nx.complete_graph(17), nx.path_graph(41), nx.complete_graph(16), nx.path_graph(40)]
+    graphs += [nx.cycle_graph(5), nx.cycle_graph(4), nx.path_graph(3), nx.path_graph(3)]
+    assert graphs[0].number_of_edges() == 136 and graphs[2].number_of_edges() == 120
+    dataset = made_of(*graphs)
+    drawn = drawn_graphs(dataset, ring_counts(dataset), np.random.default_rng(0))
+    # six are left, one for each part: trees by their nodes, then the rings, then what has 120 - 16 + 1
+    order = [6, 7, 3, 5, 4, 2]
+    assert drawn["eligible"] == 6 and [one["index"] for one in drawn["graphs"]] == order
+    assert [one["rings"] for one in drawn["graphs"]] == [0, 0, 0, 1, 1, 105]
+    assert [one["nodes"] for one in drawn["graphs"]] == [3, 3, 40, 4, 5, 16]
+    assert [one["class"] for one in drawn["graphs"]] == [graph % 2 for graph in order]
+
+
+def quantile(values, percent):
+    """The smallest of the values that so many per cent of them do not exceed."""
+    return sorted(values)[max(0, math.ceil(percent * len(values) / 100) - 1)]
+
+
+def test_every_measure_of_a_graph_is_networkxs():
+    dataset = random_set(40, seed=3)
+    graphs = graphs_of(dataset)
+    expected = {
+        "nodes": [len(graph) for graph in graphs],
+        "edges": [graph.number_of_edges() for graph in graphs],
+        "degree": [np.mean([degree for _, degree in graph.degree]) for graph in graphs],
+        "rings": [len(nx.cycle_basis(graph)) for graph in graphs],
+        "components": [nx.number_connected_components(graph) for graph in graphs],
+    }
+    found = graph_statistics(dataset, np.random.default_rng(0))
+    assert found["per_graph"].keys() == expected.keys()
+    for name, values in expected.items():
+        assert found["per_graph"][name]["mean"] == pytest.approx(np.mean(values), abs=1e-5), name
+        quantiles = [quantile(values, percent) for percent in PERCENTILES]
+        assert found["per_graph"][name]["percentiles"] == pytest.approx(quantiles, abs=1e-5), name
+    assert found["without_rings"] == expected["rings"].count(0)
+    basis = [len(ring) for graph in graphs for ring in nx.minimum_cycle_basis(graph)]
+    assert found["ring_sizes"] == {str(size): basis.count(size) for size in sorted(set(basis))}
+    degree = np.array([degree for graph in graphs for _, degree in sorted(graph.degree)])
+    own = np.repeat(expected["degree"], expected["nodes"])
+    between = ((own - degree.mean()) ** 2).sum() / ((degree - degree.mean()) ** 2).sum()
+    assert found["between"]["degree"]["share"] == pytest.approx(between, abs=1e-5)
+    assert (
+        found["between"]["features"]
+        == between_share(dataset.x, dataset.offsets)
+        != found["between"]["degree"]
+    )
+    for number, smallest in enumerate(DEGREES[:5]):
+        here = [np.mean([degree == smallest for _, degree in graph.degree]) for graph in graphs]
+        low, high = quantile(here, 10), quantile(here, 90)
+        assert found["degrees"]["low"][number] == pytest.approx(low, abs=1e-5)
+        assert found["degrees"]["high"][number] == pytest.approx(high, abs=1e-5)
+
+
+def test_the_features_with_the_largest_means_are_shown_in_the_order_of_their_columns():
+    made = made_of(nx.path_graph(4), nx.path_graph(6))
+    means = [0.5, 3.0, 0.25, 2.0, 0.125, 5.0, 1.0, 7.0, 4.0, 6.0]  # the least three are 0.125, 0.25, 0.5
+    found = graph_statistics(replace(made, x=sp.csr_array(np.tile(means, (10, 1)))), np.random.default_rng(0))
+    columns = [1, 3, 5, 6, 7, 8, 9]
+    assert found["feature_means"]["columns"] == [0, *columns]
+    assert found["feature_means"]["mean"] == [0.5, *(means[column] for column in columns)]
 
 
 def test_the_numbers_of_a_small_set():
