@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
+from fgl_core.analysis import awe
 from fgl_core.analysis.agreement import adjusted_rand
 from fgl_core.analysis.awe import anonymise, anonymous_walks, pairwise_js_distance, walk_distribution
 from fgl_core.analysis.cka import linear_cka, pairwise_cka
@@ -92,6 +93,24 @@ def test_walk_distribution_converges_to_exact_enumeration(graph):
 def test_js_distance_is_zero_for_equal_and_one_for_disjoint():
     matrix = pairwise_js_distance([np.array([1.0, 0, 0]), np.array([0, 0.5, 0.5]), np.array([1.0, 0, 0])])
     np.testing.assert_allclose(matrix, [[0, 1, 0], [1, 0, 1], [0, 1, 0]], atol=1e-12)
+
+
+def test_js_distance_is_the_root_of_the_divergence():
+    def entropy(*shares):
+        return -sum(share * np.log2(share) for share in shares)
+
+    # between (1, 0) and (1/2, 1/2): the entropy of their mean less the mean of their entropies, 0 and 1 bit
+    divergence = entropy(0.75, 0.25) - 1 / 2
+    matrix = pairwise_js_distance([np.array([1.0, 0]), np.array([0.5, 0.5])])
+    assert matrix[0, 1] == matrix[1, 0] == pytest.approx(np.sqrt(divergence))
+
+
+def test_walks_are_as_many_as_asked_for_though_they_are_drawn_in_batches(monkeypatch):
+    monkeypatch.setattr(awe, "BATCH", 7)
+    edges = np.array([[0, 1], [0, 2], [1, 2], [2, 3]])
+    counts = 20 * walk_distribution(edges, 4, 3, 20, np.random.default_rng(0))
+    assert counts.sum() == pytest.approx(20)
+    np.testing.assert_allclose(counts, counts.round(), atol=1e-12)
 
 
 def test_a_graph_without_edges_is_refused():
