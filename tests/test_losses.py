@@ -104,6 +104,24 @@ def test_fnsc_leaves_out_zero_rows(engine: str, denominator: str) -> None:
     assert (got[[1, 2]] == 0).all()
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+@pytest.mark.parametrize("denominator", DENOMINATORS)
+@pytest.mark.parametrize(("norm", "kept"), [(1e-6 * (1 - 1e-9), False), (1e-6 * (1 + 1e-9), True)])
+def test_fnsc_leaves_out_rows_with_a_norm_of_at_most_a_millionth(
+    engine: str, denominator: str, norm: float, kept: bool
+) -> None:
+    h_local, h_global, y = embeddings(2)
+    small = h_local.detach().clone(), h_global.clone()
+    for h, row in zip(small, (4, 6), strict=True):
+        h[row] *= norm / h[row].norm()
+    shrunk = [h.clone() for h in small]
+    if not kept:
+        shrunk[0][4], shrunk[1][6] = 0, 0
+    expected = loop_fnsc(*shrunk, y.tolist(), 0.1, denominator)
+    with ops.engine(engine):
+        torch.testing.assert_close(fnsc(*small, y, 0.1, denominator=denominator), expected)
+
+
 @pytest.mark.parametrize("denominator", DENOMINATORS)
 def test_fnsc_by_hand(denominator: str) -> None:
     """Two classes of one node each, orthogonal: −log(e / (e + 1)) per node at τ = 1."""

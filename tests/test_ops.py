@@ -95,6 +95,18 @@ def test_attention_passes_gradcheck(backend: str) -> None:
 
 
 @pytest.mark.parametrize("engine", ops.ENGINES)
+@pytest.mark.parametrize("slope", [0.0, 0.2, 0.7])
+def test_attention_by_hand(backend: str, engine: str, slope: float) -> None:
+    """Two nodes at 1 and 3, a_source = 1 and a_target = −2: node 0 scores −1 and 1, node 1 −5 and −3."""
+    graph = Graph.from_arrays(np.ones((2, 1)), np.array([[0, 1]]), dtype=torch.float64)
+    x, att_source, att_target = (torch.tensor(v, dtype=torch.float64) for v in ([[1], [3]], [1], [-2]))
+    scores = torch.tensor([[-slope, 1], [-5 * slope, -3 * slope]], dtype=torch.float64)
+    with ops.engine(engine):
+        out = ops.attention(graph.adjacency, x, att_source, att_target, torch.tensor([0.5]).double(), slope)
+    torch.testing.assert_close(out, scores.softmax(1) @ x + 0.5)
+
+
+@pytest.mark.parametrize("engine", ops.ENGINES)
 @pytest.mark.parametrize("dtype", TOLERANCE)
 @pytest.mark.parametrize("own", [False, True])
 def test_neighbour_sum_is_the_adjacency_product(
