@@ -47,6 +47,18 @@ def test_a_pause_is_no_computing():
     assert timing["seconds"] > 2 and 0 < timing["seconds_per_round"] < 1
 
 
+def test_numbers_with_which_products_are_slow_are_zero_within_a_run_and_only_there():
+    def product() -> float:
+        return float(torch.tensor(1e-30) * 1e-10)
+
+    if not torch.set_flush_denormal(False):
+        pytest.skip("this processor computes with subnormal numbers in any case")
+    found = []
+    record = execute(NodeSpec(**SMALL), on_round=lambda *_: found.append(product()))
+    assert record["environment"]["subnormal"] == "zero"
+    assert found == [0, 0] and product() == pytest.approx(1e-40)
+
+
 @pytest.mark.parametrize("method", NODE_METHODS, ids=lambda method: method["name"])
 def test_engines_agree_over_whole_runs(method):
     spec = NodeSpec(**SMALL, method=method)
