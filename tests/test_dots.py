@@ -68,3 +68,17 @@ def test_values_that_are_mostly_zero_keep_a_linear_axis():
     figure = difference_dots(frame, None)
     assert figure.axes[0].get_xscale() == "linear"
     plt.close(figure)
+
+
+def test_a_dataset_without_any_run_is_a_line_that_says_so():
+    frame = frame_of([("CHEM", 7), ("MIX", 12)])
+    lacks = frame["dataset"] == "MIX"
+    frame.loc[lacks, ["difference", "low", "high"]] = float("nan")
+    frame.loc[lacks, "pairs"] = 0
+    figure = difference_dots(frame, None)
+    full, empty = figure.axes
+    assert [text.get_text() for text in empty.texts] == ["missing"] and not full.texts
+    assert [axes.get_title(loc="left") for axes in (full, empty)] == ["CHEM", "MIX"]
+    assert len(full.get_yticklabels()) == frame["method"].nunique() and not empty.get_yticklabels()
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["7 clients"]
+    plt.close(figure)

@@ -35,11 +35,16 @@ def difference_dots(frame: pd.DataFrame, baseline: str | None = "FedAvg") -> Fig
 
 @styled()
 def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
-    """One panel per dataset, one line per method, one marker per number of clients."""
+    """One panel per dataset, one line per method, one marker per number of clients.
+
+    Where all is missing, the panel is a line that says so.
+    """
     datasets, methods = list(dict.fromkeys(frame["dataset"])), list(dict.fromkeys(frame["method"]))
     places = frame.groupby("dataset", sort=False)["clients"].unique().map(sorted)
     numbers = sorted(set(frame["clients"]))
-    tall = [0.5 + 0.2 * max(2, len(places[dataset])) * len(methods) for dataset in datasets]
+    empty = missing.groupby(frame["dataset"]).all()
+    rows_of = {dataset: 1 if empty[dataset] else len(methods) for dataset in datasets}
+    tall = [0.5 + 0.2 * max(2, len(places[dataset])) * rows_of[dataset] for dataset in datasets]
     figure, panels = plt.subplots(
         len(datasets),
         1,
@@ -52,6 +57,11 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
     near = _near(100 * frame["at"])
     for dataset, axes in zip(datasets, panels[:, 0], strict=True):
         axes.axvline(0, color=GREY, linewidth=1)
+        axes.set_title(dataset, loc="left")
+        if empty[dataset]:
+            _missing(axes, 0.5, GREY)
+            axes.set_yticks([])
+            continue
         here = places[dataset]
         offsets = np.linspace(-0.25, 0.25, len(here)) if len(here) > 1 else [0.0]
         for number, offset in zip(here, offsets, strict=True):
@@ -69,7 +79,6 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
             axes.locator_params(axis="x", nbins=6)
         else:
             _widen(axes, near)
-        axes.set_title(dataset, loc="left")
         grid(axes, "x")
     panels[-1, 0].set_xlabel(label if near is None else f"{label} (logarithmic beyond ±{near:g})")
     drawn = {
@@ -77,7 +86,7 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
         for axes in panels[:, 0]
         for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    labels = [f"{number} clients" for number in numbers]
+    labels = [name for number in numbers if (name := f"{number} clients") in drawn]
     figure.legend([drawn[label] for label in labels], labels, loc="outside lower center", ncols=3)
     return figure
 
