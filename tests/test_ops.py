@@ -96,13 +96,14 @@ def test_attention_passes_gradcheck(backend: str) -> None:
 
 @pytest.mark.parametrize("engine", ops.ENGINES)
 @pytest.mark.parametrize("slope", [0.0, 0.2, 0.7])
-def test_attention_by_hand(backend: str, engine: str, slope: float) -> None:
+def test_attention_by_hand(backend: str, engine: str, slope: float, monkeypatch: pytest.MonkeyPatch) -> None:
     """Two nodes at 1 and 3, a_source = 1 and a_target = −2: node 0 scores −1 and 1, node 1 −5 and −3."""
     graph = Graph.from_arrays(np.ones((2, 1)), np.array([[0, 1]]), dtype=torch.float64)
     x, att_source, att_target = (torch.tensor(v, dtype=torch.float64) for v in ([[1], [3]], [1], [-2]))
     scores = torch.tensor([[-slope, 1], [-5 * slope, -3 * slope]], dtype=torch.float64)
+    monkeypatch.setattr(ops, "SLOPE", slope)
     with ops.engine(engine):
-        out = ops.attention(graph.adjacency, x, att_source, att_target, torch.tensor([0.5]).double(), slope)
+        out = ops.attention(graph.adjacency, x, att_source, att_target, torch.tensor([0.5]).double())
     torch.testing.assert_close(out, scores.softmax(1) @ x + 0.5)
 
 
