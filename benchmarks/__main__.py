@@ -3,7 +3,7 @@
 import importlib
 import sys
 
-NAMES = ("node", "graphs", "neighgen", "limit", "growth", "workers", "footprint")
+NAMES = ("node", "graphs", "neighgen", "limit", "growth", "workers", "late", "footprint")
 
 if __name__ == "__main__":
     wanted, sys.argv[1:] = sys.argv[1:] or NAMES, []

@@ -205,7 +205,7 @@ def _execute(
 
     # the kernel named python3 is this environment's, whatever else the user has registered
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
-    logging.getLogger("papermill").addFilter(_says_what_is_true)
+    logging.getLogger("papermill").addFilter(_is_no_false_warning)
     output.parent.mkdir(parents=True, exist_ok=True)
     try:
         executed = papermill.execute_notebook(
@@ -233,7 +233,7 @@ def _execute(
     nbformat.write(executed, output)
 
 
-def _says_what_is_true(record: logging.LogRecord) -> bool:
+def _is_no_false_warning(record: logging.LogRecord) -> bool:
     # papermill knows no parameter whose type has a | in it; ours have been checked before
     return not record.getMessage().startswith("Passed unknown parameter")
 

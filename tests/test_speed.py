@@ -72,6 +72,15 @@ def test_what_two_workers_gain_is_told_with_their_start_and_without(root):
     assert speed.two_workers() == pytest.approx(gains)
 
 
+def test_what_subnormal_numbers_cost_is_told_by_what_became_of_them(root):
+    rows = [
+        {"subnormal": "kept", "first_seconds": 2.0, "last_seconds": 5.0, "share": 0.07},
+        {"subnormal": "zero", "first_seconds": 2.5, "last_seconds": 2.5, "share": 0.0},
+    ]
+    write_results(root, "late", rows)
+    assert speed.slower_in_the_end() == (0.07, {"kept": 2.5, "zero": 1.0})
+
+
 def test_costs_are_those_of_the_records_and_a_guess_is_called_one(root):
     write_results(
         root, "footprint", [{"data": "cora", "peak_mib": 512}, {"data": "pubmed", "peak_mib": 1024}]

@@ -17,34 +17,27 @@ FAR = 4  # times as far out as three quarters of the values: an axis becomes log
 TICKS = (1, 2, 5, 10, 20, 50, 100)  # points
 
 
+@styled()
 def difference_dots(frame: pd.DataFrame, baseline: str | None = "FedAvg") -> Figure:
     """Paired difference to the baseline by method, with its 95 % interval; a line marks no difference.
 
-    Rows of another measure, such as Local's models on everyone's test nodes, are left out.
+    One panel per dataset, one line per method, one marker per number of clients. Where all of a dataset is
+    missing, its panel is a line that says so. Rows of another measure, such as Local's models on everyone's
+    test nodes, are left out.
 
     Args:
         frame: from :func:`fgl_core.tables.cells.comparison` or
             :func:`fgl_core.tables.contrasts.contrasts`.
         baseline: its label; None where each row names both sides.
     """
-    rows = frame[(frame["method"] != baseline) & (frame["measure"] == "test_accuracy")]
-    drawn = rows.assign(at=rows["difference"], left=rows["low"], right=rows["high"])
+    frame = frame[(frame["method"] != baseline) & (frame["measure"] == "test_accuracy")]
     label = f"Difference to {baseline} in points" if baseline else "Difference in points"
-    return _dots(drawn, label, missing=rows["pairs"] == 0)
-
-
-@styled()
-def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
-    """One panel per dataset, one line per method, one marker per number of clients.
-
-    Where all is missing, the panel is a line that says so.
-    """
     datasets, methods = list(dict.fromkeys(frame["dataset"])), list(dict.fromkeys(frame["method"]))
     places = frame.groupby("dataset", sort=False)["clients"].unique().map(sorted)
     numbers = sorted(set(frame["clients"]))
-    empty = missing.groupby(frame["dataset"]).all()
-    rows_of = {dataset: 1 if empty[dataset] else len(methods) for dataset in datasets}
-    tall = [0.5 + 0.2 * max(2, len(places[dataset])) * rows_of[dataset] for dataset in datasets]
+    empty = frame.groupby("dataset")["pairs"].max() == 0
+    lines = {dataset: 1 if empty[dataset] else len(methods) for dataset in datasets}
+    tall = [0.5 + 0.2 * max(2, len(places[dataset])) * lines[dataset] for dataset in datasets]
     figure, panels = plt.subplots(
         len(datasets),
         1,
@@ -54,7 +47,7 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
         squeeze=False,
         layout="constrained",
     )
-    near = _near(100 * frame["at"])
+    near = _near(100 * frame["difference"])
     for dataset, axes in zip(datasets, panels[:, 0], strict=True):
         axes.axvline(0, color=GREY, linewidth=1)
         axes.set_title(dataset, loc="left")
@@ -70,9 +63,9 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
             heights = [methods.index(method) + offset for method in rows["method"]]
             look = {"color": COLOURS[position % 7], "marker": MARKERS[position % 7]}
             _markers(axes, rows, heights, look, f"{number} clients")
-            for height_, lacks in zip(heights, missing[rows.index], strict=True):
-                if lacks:
-                    _missing(axes, height_, look["color"])
+            for height, pairs in zip(heights, rows["pairs"], strict=True):
+                if pairs == 0:
+                    _missing(axes, height, look["color"])
         axes.set_yticks(range(len(methods)), [fill(method, 22) for method in methods])
         axes.set_ylim(len(methods) - 0.5, -0.5)
         if near is None:
@@ -82,17 +75,17 @@ def _dots(frame: pd.DataFrame, label: str, missing: pd.Series) -> Figure:
         grid(axes, "x")
     panels[-1, 0].set_xlabel(label if near is None else f"{label} (logarithmic beyond ±{near:g})")
     drawn = {
-        label: handle
+        name: handle
         for axes in panels[:, 0]
-        for handle, label in zip(*axes.get_legend_handles_labels(), strict=True)
+        for handle, name in zip(*axes.get_legend_handles_labels(), strict=True)
     }
-    labels = [name for number in numbers if (name := f"{number} clients") in drawn]
-    figure.legend([drawn[label] for label in labels], labels, loc="outside lower center", ncols=3)
+    names = [name for number in numbers if (name := f"{number} clients") in drawn]
+    figure.legend([drawn[name] for name in names], names, loc="outside lower center", ncols=3)
     return figure
 
 
 def _markers(axes: Axes, rows: pd.DataFrame, heights: list[float], look: dict[str, Any], label: str) -> None:
-    at, left, right = (100 * rows[column].to_numpy(float) for column in ("at", "left", "right"))
+    at, left, right = (100 * rows[column].to_numpy(float) for column in ("difference", "low", "high"))
     error = np.nan_to_num(np.vstack([at - left, right - at]))
     axes.errorbar(at, heights, xerr=error, linestyle="none", markersize=6, capsize=3, label=label, **look)
 

@@ -53,7 +53,7 @@ def execute(
     watch = Heterogeneity(spec, setup, numbers, where) if spec.task == "heterogeneity" else None
     rounds: list[dict[str, Any]] = []
     status, reason = "done", None
-    with ops.engine(engine), arithmetic() as kind:
+    with ops.engine(engine), arithmetic() as subnormal:
         try:
             for measured in setup.run(on_trained=watch.compare if watch else None):
                 rounds.append(measure(measured, pooled=setup.pooled))
@@ -79,7 +79,7 @@ def execute(
         },
         "environment": {
             **environment(),
-            **kind,
+            "subnormal": subnormal,
             "engine": engine,
             "dtype": dtype,
             **_named(where),
@@ -120,7 +120,7 @@ def spy(spec: PrivacySpec) -> dict[str, Any]:
     started, computing = time.perf_counter(), time.process_time()
     where = chosen()
     status, reason, found = "done", None, None
-    with arithmetic() as kind:
+    with arithmetic() as subnormal:
         try:
             found = leakage(spec, where)
         except Divergence as error:
@@ -134,25 +134,24 @@ def spy(spec: PrivacySpec) -> dict[str, Any]:
             "setup_seconds": 0.0,
             "seconds_per_round": round((computed - computing) / spec.rounds, 4),
         },
-        "environment": {**environment(), **kind, **_named(where)},
+        "environment": {**environment(), "subnormal": subnormal, **_named(where)},
     }
 
 
 @contextmanager
-def arithmetic() -> Iterator[dict[str, str]]:
+def arithmetic() -> Iterator[str]:
     """The arithmetic of records: one thread of PyTorch, and numbers below 1e-38 taken as zero.
 
     Yields:
-        What a record's environment says of it: ``subnormal`` numbers are ``zero``, or ``kept`` on a processor
-        that cannot leave them out.
+        What became of subnormal numbers: ``zero``, or ``kept`` on a processor that cannot leave them out.
     """
     # sums over several threads round differently: one thread makes records repeatable, and is faster here
     before = torch.get_num_threads()
     torch.set_num_threads(1)
-    # weights of dead units decay to subnormal numbers, with which a product takes many times as long
+    # weights without a gradient decay to subnormal numbers, with which products are slow: benchmarks/late.py
     flushed = torch.set_flush_denormal(True)
     try:
-        yield {"subnormal": "zero" if flushed else "kept"}
+        yield "zero" if flushed else "kept"
     finally:
         torch.set_flush_denormal(False)
         torch.set_num_threads(before)

@@ -66,6 +66,17 @@ def two_workers() -> dict[str, float]:
     return {**gains, "runs, started": started[1]["runs"] / started[2]["runs"]}
 
 
+def slower_in_the_end() -> tuple[float, dict[str, float]]:
+    """What subnormal numbers cost in a long run.
+
+    Returns:
+        the share of weights that are subnormal at its end; and how many times the first rounds' seconds the
+        last rounds take, by what became of such numbers: ``kept`` or ``zero``.
+    """
+    frame = measured("late")[0].set_index("subnormal")
+    return float(frame["share"]["kept"]), (frame["last_seconds"] / frame["first_seconds"]).to_dict()
+
+
 def cost_table(jobs: int) -> pd.DataFrame:
     """What each study takes: runs and time for every profile, memory of a worker, and what it downloads.
 
