@@ -163,12 +163,13 @@ def test_fnsc_without_anchors_is_a_connected_zero(engine: str, denominator: str,
 
 
 @pytest.mark.parametrize("denominator", DENOMINATORS)
-def test_fnsc_in_several_blocks(denominator: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("tau", [0.01, 0.1])
+def test_fnsc_in_several_blocks(denominator: str, tau: float, monkeypatch: pytest.MonkeyPatch) -> None:
     h_local, h_global, y = embeddings(5, nodes=150, width=9)
     with ops.engine("reference"):
-        expected = value_and_gradient(fnsc(h_local, h_global, y, 0.1, denominator=denominator), h_local)
+        expected = value_and_gradient(fnsc(h_local, h_global, y, tau, denominator=denominator), h_local)
     monkeypatch.setattr("fgl_core.models.ops.pairs._BLOCK", 16)
-    got = value_and_gradient(fnsc(h_local, h_global, y, 0.1, denominator=denominator), h_local)
+    got = value_and_gradient(fnsc(h_local, h_global, y, tau, denominator=denominator), h_local)
     torch.testing.assert_close(got, expected, rtol=1e-11, atol=1e-11)
 
 

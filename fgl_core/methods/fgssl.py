@@ -50,6 +50,7 @@ class FGSSL(FedAvg):
         with torch.no_grad():
             h_global, z_global = step.received.model(global_graph)
 
-        contrast = fnsc(h_local[rows], h_global[rows], labels, self.tau, denominator=self.denominator)
+        anchors, samples = h_local.index_select(0, rows), h_global.index_select(0, rows)
+        contrast = fnsc(anchors, samples, labels, self.tau, denominator=self.denominator)
         distillation = fgsd(z_local, z_global, graph, self.omega)
         return super().loss(step) + self.lambda_c * contrast + self.lambda_d * distillation

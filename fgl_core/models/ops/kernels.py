@@ -1,7 +1,7 @@
 """Loops over edges and sparse rows on numpy arrays, compiled by numba.
 
 Without numba the package works on torch and scipy: :func:`usable` is False. All loops run on one thread and
-release the interpreter lock; the compiled code is cached on disk. Indices are int32.
+release the interpreter lock; the compiled code is cached on disk. Indices are int32, but in :func:`product`.
 """
 
 from __future__ import annotations
@@ -63,39 +63,43 @@ def compress(pointer, source, edge, keep):
 
 @compiled
 def product(pointer, column, value, keep_row, keep_column, dense, out):
-    """out = (keep_row ⊙ sparse ⊙ keep_column) dense, the keeps as uint8.
+    """out = (keep_row ⊙ sparse ⊙ keep_column) dense, the keeps as uint8; pointer and column are uint32.
 
-    Eight entries are gathered before they are added, so that a row of the output is read and written once for
-    eight rows of the dense factor; entries of dropped columns are overwritten without a branch.
+    The entries of a row that are kept are gathered without a branch. Eight of them are added at once, so that
+    a row of the output is read and written once for eight rows of the dense factor.
     """
     width = dense.shape[1]
-    at = np.empty(8, np.int64)
-    v = np.empty(8, value.dtype)
+    longest = 0
+    for i in range(len(pointer) - 1):
+        longest = max(longest, np.int64(pointer[i + 1] - pointer[i]))
+    at = np.empty(longest + 1, column.dtype)
+    v = np.empty(longest + 1, value.dtype)
     for i in range(len(pointer) - 1):
         row = out[i]
         for c in range(width):
             row[c] = 0
         if not keep_row[i]:
             continue
-        m = 0
+        kept = 0
         for k in range(pointer[i], pointer[i + 1]):
-            j = column[k]
-            at[m] = j
-            v[m] = value[k]
-            m += keep_column[j]
-            if m == 8:
-                v0, v1, v2, v3, v4, v5, v6, v7 = v[0], v[1], v[2], v[3], v[4], v[5], v[6], v[7]
-                r0, r1, r2, r3 = dense[at[0]], dense[at[1]], dense[at[2]], dense[at[3]]
-                r4, r5, r6, r7 = dense[at[4]], dense[at[5]], dense[at[6]], dense[at[7]]
-                for c in range(width):
-                    first = v0 * r0[c] + v1 * r1[c] + v2 * r2[c] + v3 * r3[c]
-                    row[c] += first + v4 * r4[c] + v5 * r5[c] + v6 * r6[c] + v7 * r7[c]
-                m = 0
-        for k in range(m):
-            factor = v[k]
-            other = dense[at[k]]
+            at[kept] = column[k]
+            v[kept] = value[k]
+            kept += keep_column[column[k]]
+        k = 0
+        while k + 8 <= kept:
+            v0, v1, v2, v3 = v[k], v[k + 1], v[k + 2], v[k + 3]
+            v4, v5, v6, v7 = v[k + 4], v[k + 5], v[k + 6], v[k + 7]
+            r0, r1, r2, r3 = dense[at[k]], dense[at[k + 1]], dense[at[k + 2]], dense[at[k + 3]]
+            r4, r5, r6, r7 = dense[at[k + 4]], dense[at[k + 5]], dense[at[k + 6]], dense[at[k + 7]]
+            for c in range(width):
+                first = v0 * r0[c] + v1 * r1[c] + v2 * r2[c] + v3 * r3[c]
+                row[c] += first + v4 * r4[c] + v5 * r5[c] + v6 * r6[c] + v7 * r7[c]
+            k += 8
+        while k < kept:
+            factor, other = v[k], dense[at[k]]
             for c in range(width):
                 row[c] += factor * other[c]
+            k += 1
 
 
 @compiled

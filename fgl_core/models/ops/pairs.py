@@ -12,8 +12,9 @@ from torch.autograd.function import once_differentiable
 
 #: Rows at or below this norm are left out: the gradient of a cosine grows as one over the norm.
 NORM_FLOOR = 1e-6
-#: Numbers in one block of similarities: a block stays in the core's cache.
-_BLOCK = 256 * 1024
+#: Numbers in one block of similarities. Products with many rows at once gain more than a block loses by not
+#: fitting into the core's own cache.
+_BLOCK = 2 * 1024 * 1024
 
 
 def all_pairs(h_local: Tensor, h_global: Tensor, y: Tensor, tau: float, pairwise: bool) -> Tensor:
@@ -39,8 +40,12 @@ def all_pairs(h_local: Tensor, h_global: Tensor, y: Tensor, tau: float, pairwise
 
 def kept(h: Tensor) -> Tensor:
     """Which rows count, bool [n]: those whose norm is above the floor."""
+    return _above_floor(h.detach().norm(dim=1, keepdim=True))
+
+
+def _above_floor(norm: Tensor) -> Tensor:
     # Written so that a row with NaN is kept: divergence must show, not vanish.
-    return ~(h.detach().norm(dim=1) <= NORM_FLOOR)
+    return ~(norm[:, 0] <= NORM_FLOOR)
 
 
 class Contrast(torch.autograd.Function):
@@ -48,22 +53,21 @@ class Contrast(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, h_local: Tensor, h_global: Tensor, y: Tensor, tau: float, pairwise: bool) -> Tensor:
-        sample, anchor = kept(h_global), kept(h_local)
-        b, y_b = _rows(h_global, sample), _rows(y, sample)
+        norm, norm_b = (h.norm(dim=1, keepdim=True) for h in (h_local, h_global))
+        anchor, sample = _above_floor(norm), _above_floor(norm_b)
+        b, norm_b, y_b = _rows(sample, h_global, norm_b, y)
         count = torch.bincount(y_b, minlength=int(y.max()) + 1 if len(y) else 0)
         anchor &= (count > 0)[y]
-        a, y_a = _rows(h_local, anchor), _rows(y, anchor)
+        a, norm, y_a = _rows(anchor, h_local, norm, y)
         ctx.anchor, ctx.shape = anchor, h_local.shape
         if not len(a):
             ctx.gradient = torch.zeros_like(a)
             return h_local.new_zeros(())
-        b = b / b.norm(dim=1, keepdim=True)
-        norm = a.norm(dim=1, keepdim=True)
-        a = a / norm
+        a, b = a / norm, b / norm_b
         loss, towards = (_pairwise if pairwise else _supcon)(a, b, y_a, y_b, count, tau)
         # Through the normalisation u = h / ‖h‖: only the part across u moves it.
         towards.addcmul_((towards * a).sum(1, keepdim=True), a, value=-1)
-        ctx.gradient = towards.div_(norm.mul_(tau * len(a)))
+        ctx.gradient = towards.div_(norm * (tau * len(a)))
         return loss / len(a)
 
     @staticmethod
@@ -75,8 +79,8 @@ class Contrast(torch.autograd.Function):
         return gradient, None, None, None, None
 
 
-def _rows(values: Tensor, keep: Tensor) -> Tensor:
-    return values if keep.all() else values[keep]
+def _rows(keep: Tensor, *tensors: Tensor) -> tuple[Tensor, ...]:
+    return tensors if keep.all() else tuple(tensor[keep] for tensor in tensors)
 
 
 def _supcon(
@@ -86,17 +90,23 @@ def _supcon(
 
     The numerator needs only class means of the samples: Σ_p s_ip / |P_i| = a_i·m_{c_i} / τ.
     """
-    mean = b.new_zeros(len(count), b.shape[1]).index_add_(0, y_b, b).div_(count.clamp(min=1)[:, None])
-    towards = mean.neg_()[y_a]
-    scaled = a / tau
-    loss = (scaled * towards).sum()
+    classes = b.new_zeros(len(count), b.shape[1])
+    mean = classes.index_add(0, y_b, b).div_(count.clamp(min=1)[:, None])
+    loss = -(classes.index_add(0, y_a, a) * mean).sum() / tau
+    towards = mean.neg_().index_select(0, y_a)
+    columns = b.T / tau
     # A cosine is at most 1: down to τ = 1/40 no exponential leaves the range of single precision.
     shifted = tau < 1 / 40
-    for block in _blocks(len(a), len(b)):
-        s = scaled[block] @ b.T
-        highest = s.amax(1, keepdim=True) if shifted else s.new_zeros(())
-        total = (s.sub_(highest) if shifted else s).exp_().sum(1, keepdim=True)
-        loss += (total.log() + highest).sum()
+    blocks = _blocks(len(a), len(b))
+    space = a.new_empty(blocks[0].stop, len(b))
+    for block in blocks:
+        s = torch.mm(a[block], columns, out=space[: block.stop - block.start])
+        if shifted:
+            highest = s.amax(1, keepdim=True)
+            s.sub_(highest)
+            loss += highest.sum()
+        total = s.exp_().sum(1, keepdim=True)
+        loss += total.log().sum()
         towards[block].addcdiv_(s @ b, total)
     return loss, towards
 
@@ -135,5 +145,7 @@ def _pairwise(
 
 
 def _blocks(rows: int, columns: int) -> list[slice]:
-    step = max(16, math.ceil(_BLOCK / max(columns, 1)))
-    return [slice(i, min(i + step, rows)) for i in range(0, rows, step)]
+    """Slices of the rows of a matrix, all but the last of one size, of about ``_BLOCK`` numbers."""
+    count = math.ceil(rows / max(16, math.ceil(_BLOCK / max(columns, 1))))
+    step = math.ceil(rows / max(count, 1))
+    return [slice(i, min(i + step, rows)) for i in range(0, rows, max(step, 1))]

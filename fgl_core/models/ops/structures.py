@@ -66,7 +66,7 @@ class Rows:
 
     @cached_property
     def csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """``(pointer [n + 1], column [nnz], value [nnz])`` of :attr:`sparse`, indices as int32."""
+        """``(pointer [n + 1], column [nnz], value [nnz])`` of :attr:`sparse`, indices as uint32."""
         return _csr(self.sparse)
 
     @cached_property
@@ -96,7 +96,8 @@ class Rows:
 
 
 def _csr(matrix: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return matrix.indptr.astype(np.int32), matrix.indices.astype(np.int32), matrix.data
+    # Unsigned: of a signed index a compiled loop asks the sign, which takes a quarter of a product's time.
+    return matrix.indptr.astype(np.uint32), matrix.indices.astype(np.uint32), matrix.data
 
 
 class Adjacency:
