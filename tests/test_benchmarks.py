@@ -15,7 +15,7 @@ from fgl_core.losses import fgsd, fnsc
 from fgl_core.models import build_graph_model, build_model
 from fgl_core.models.graph import Graph
 from fgl_core.models.packed import PackedGraphs
-from fgl_core.study.setup import set_up
+from fgl_core.study.setup import Setup, set_up
 from fgl_core.study.spec import RunSpec
 
 
@@ -110,3 +110,27 @@ def test_the_limit_counts_each_product_once(monkeypatch: pytest.MonkeyPatch) -> 
     forward = 2 * entries * 8 + 2 * links * 8 + 2 * n * 8 + 2 * n * 8 * c + 2 * links * c
     passes = limit.gat_pass(client, 8, backward=False, columns=1, edges=1)
     assert sum(work.operations for work in passes) == forward
+
+
+@pytest.mark.parametrize(
+    "fields", [{"dataset": "karate", "clients": 2}, {"setting": "digits-01", "method": "local"}]
+)
+def test_calls_are_counted_in_as_many_steps_on_hardly_any_nodes(
+    fields: dict[str, object], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parents[1])
+    from benchmarks import limit
+
+    setup = set_up(RunSpec.parse({**fields, "rounds": 1}))
+    small = limit.next_to_nothing(setup)
+
+    def steps(setup: Setup) -> list[int]:
+        return [len(list(client.batches(setup.spec.streams, 1, 0))) for client in setup.clients]
+
+    assert steps(small) == steps(setup)
+    assert [len(models) for models in (small.models, setup.models)] == 2 * [len(setup.clients)]
+    for client in small.clients:
+        for batch in client.batches(setup.spec.streams, 1, 0):
+            assert batch.graph.num_nodes == (12 if "dataset" in fields else 2 * len(batch.labels))
+    (measured,) = small.run()
+    assert measured.loss > 0 and all(confusion["test"].sum() for confusion in measured.aggregated)
