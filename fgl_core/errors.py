@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from difflib import get_close_matches
+from math import inf
 
 from pydantic import ValidationError
 
@@ -25,6 +26,17 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
     near = get_close_matches(str(given).lower(), by_lower_case, n=1)
     hint = f" did you mean {by_lower_case[near[0]]!r}?" if near else ""
     return InputError(f"unknown {kind} {given!r}:{hint} allowed: {', '.join(names)}")
+
+
+def check_between(name: str, value: float, lowest: float, highest: float = inf) -> None:
+    """See that a number is in a range, ends included.
+
+    Raises:
+        InputError: it is not.
+    """
+    if not lowest <= value <= highest:  # not a number is in no range
+        wanted = f"at least {lowest:g}" if highest == inf else f"{lowest:g} to {highest:g}"
+        raise InputError(f"{name} is {value:g}: choose {wanted}")
 
 
 def reason(error: Exception) -> str:

@@ -49,9 +49,12 @@ class Parameter:
                 return kind.validate_python(candidate, strict=True)
             except ValidationError:
                 continue
+        example = _shell(self.default)
+        if self.default is None:  # says nothing of how others are written
+            example += ", or as Python writes a number, a word or a list, '[5, 10]'"
         raise InputError(
             f"parameter {self.name}: {text!r} is not of type {self.annotation}; "
-            f"write it like the default, -p {self.name} {_shell(self.default)}"
+            f"write it like the default, -p {self.name} {example}"
         )
 
 

@@ -43,8 +43,9 @@ def render(notebook: Path, parameters: dict[str, str], output: Path | None = Non
         the HTML page. It opens without a network.
 
     Raises:
-        InputError: before anything runs, for an unknown or ill-typed parameter.
-        NotebookFailed: when a cell raises.
+        InputError: before anything runs, for an unknown or ill-typed parameter; later, for a value that a
+            cell refuses.
+        NotebookFailed: when a cell raises anything else.
     """
     notebook = Path(notebook).resolve()
     declared = parameters_of(notebook)
@@ -80,7 +81,8 @@ def stage_book(root: Path | None = None) -> Path:
         ``_build/source``, replaced if it existed.
 
     Raises:
-        NotebookFailed: when a cell of a notebook raises.
+        InputError: a cell of a notebook refuses a value.
+        NotebookFailed: a cell of a notebook raises anything else.
     """
     from joblib import Parallel, cpu_count, delayed
 
@@ -220,6 +222,8 @@ def _execute(
         )
     except PapermillExecutionError as error:
         output.unlink(missing_ok=True)
+        if error.ename == InputError.__name__:  # a value that a cell refuses: its line says all
+            raise InputError(f"{notebook.name}: {error.evalue}") from None
         trace = ANSI_COLOUR.sub("", "\n".join(error.traceback))
         raise NotebookFailed(f"{notebook}: cell In [{error.exec_count}] failed\n{trace}") from None
     except (CellControlSignal, DeadKernelError) as error:

@@ -10,6 +10,7 @@ import pytest
 from executed import run_here
 
 from fgl_core.datasets import load_node_dataset
+from fgl_core.errors import InputError, check_between
 from fgl_core.partition import partition_nodes, partition_statistics, split_nodes
 from fgl_core.plots import client_networks, image_rows, spreading
 from fgl_core.streams import Streams
@@ -45,6 +46,27 @@ def test_heterogeneity_measures_both_partitions() -> None:
         assert f">{100 * expected['edges_lost_share']:.1f}<" in text
     louvain, random = (float(value) for value in re.findall(r"a digit are ([\d.]+) apart", text))
     assert louvain > 2 * random
+
+
+@pytest.mark.parametrize(
+    ("page", "parameters", "message"),
+    [
+        ("message-passing", {"start": 34}, "start is 34: choose 0 to 33"),
+        ("message-passing", {"start": -1}, "start is -1: choose 0 to 33"),
+        ("message-passing", {"layers": 13}, "layers is 13: choose 0 to 12"),
+        ("heterogeneity", {"digit": 10}, "digit is 10: choose 0 to 9"),
+    ],
+)
+def test_values_that_mean_nothing_are_refused(page: str, parameters: dict[str, int], message: str) -> None:
+    with pytest.raises(InputError, match=f"^{message}$"):
+        run_here(f"background/{page}.ipynb", **parameters)
+
+
+def test_nan_is_in_no_range() -> None:
+    check_between("rate", 0.5, 0, 1)
+    check_between("jobs", 7, 1)
+    with pytest.raises(InputError, match=r"^rate is nan: choose at least 0$"):
+        check_between("rate", float("nan"), 0)
 
 
 def test_client_networks_draw_every_node_and_edge() -> None:

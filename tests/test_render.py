@@ -8,6 +8,7 @@ from pathlib import Path
 import nbformat
 import pytest
 
+from fgl_core.cli import main
 from fgl_core.errors import InputError
 from fgl_core.parameters import parameters_of
 from fgl_core.render import BookFailed, NotebookFailed, build_book, render, stage_book
@@ -169,6 +170,19 @@ def test_a_failing_notebook_is_named_with_its_cell_and_leaves_no_page(project: P
     assert "ZeroDivisionError" in str(caught.value)
     assert "\x1b" not in str(caught.value)
     assert list((project / "_build" / "rendered" / "notebooks").glob("bad.*")) == []
+
+
+def test_a_value_that_a_cell_refuses_is_said_in_its_line(
+    project: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    refuse = "from fgl_core.errors import check_between\ncheck_between('rate', rate, 0, 1)"
+    notebook = write_notebook(project / "notebooks" / "range.ipynb", "rate", refuse)
+    render(notebook, {"rate": "1"})
+    with pytest.raises(InputError, match=r"^range\.ipynb: rate is 2: choose 0 to 1$"):
+        render(notebook, {"rate": "2"})
+    assert list((project / "_build" / "rendered" / "notebooks").glob("range.*")) == []
+    assert main(["render", str(notebook), "-p", "rate", "3"]) == 2
+    assert capsys.readouterr().err == "fgl: range.ipynb: rate is 3: choose 0 to 1\n"
 
 
 def test_a_notebook_cannot_be_its_own_output(project: Path) -> None:

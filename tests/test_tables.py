@@ -274,6 +274,9 @@ def test_filters_as_written_on_a_command_line():
         parse_only(["cora"])
     with pytest.raises(InputError, match="unknown value of compute"):
         open_results(STUDY, compute="all")
+    # Global stands beside every number of clients, so that something would be left
+    with pytest.raises(InputError, match="clients: no value is given"):
+        open_results(STUDY, only={"clients": []})
 
 
 def test_other_values_than_the_study_s(home):

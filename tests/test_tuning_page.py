@@ -48,6 +48,9 @@ def test_without_any_search_everything_is_missing(home):
 def test_an_unknown_dataset_is_refused(home):
     with pytest.raises(InputError, match="did you mean 'cora'"):
         open_searches("cra")
+    with pytest.raises(InputError, match="no value is given"):
+        open_searches([])
+    assert open_searches(["cora", "pubmed"]).datasets == ("cora", "pubmed")
 
 
 def test_responses_hold_each_trial_once_and_mark_the_best(cora):

@@ -20,7 +20,7 @@ def render(
 ) -> int:
     """Run a notebook with other parameters, make a page of it.
 
-    fgl render notebooks/fgssl/table1.ipynb -p clients '[5]' -p dataset cora
+    fgl render notebooks/fgssl/table1.ipynb -p clients '[5, 10]' -p dataset cora
 
     Args:
         notebook: the .ipynb file; it is not changed.

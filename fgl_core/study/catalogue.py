@@ -79,9 +79,10 @@ def study_specs(
     specs = STUDIES[study](profile)
     if tuned and (choices := study_choices(study, profile)):
         specs = [with_tuned(spec, choices) for spec in specs]
-    for name, wanted in (only or {}).items():
-        specs = _filtered(specs, name, [str(value) for value in wanted], f"{study}, profile {profile}")
-        if not specs:
+    for name, values in (only or {}).items():
+        wanted = [str(value) for value in values]
+        specs = _filtered(specs, name, wanted, f"{study}, profile {profile}")
+        if not wanted:
             raise InputError(f"{name}: no value is given; name at least one, or leave the filter out")
     return specs
 

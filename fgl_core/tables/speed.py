@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import pandas as pd
 
 from fgl_core.datasets.registry import entry
-from fgl_core.errors import InputError
+from fgl_core.errors import InputError, check_between
 from fgl_core.methods import METHODS
 from fgl_core.root import project_root
 from fgl_core.study.catalogue import STUDIES, study_specs
@@ -85,7 +85,11 @@ def cost_table(jobs: int) -> pd.DataFrame:
 
     Args:
         jobs: workers.
+
+    Raises:
+        InputError: no worker.
     """
+    check_between("jobs", jobs, 1)
     store = Store()
     costs = Costs(store.load(store.results).values())
     peaks = dict(measured("footprint")[0][["data", "peak_mib"]].itertuples(index=False))

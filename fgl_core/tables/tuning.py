@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import pandas as pd
 
-from fgl_core.errors import unknown
+from fgl_core.errors import InputError, unknown
 from fgl_core.root import project_root
 from fgl_core.study.grid import CITATION
 from fgl_core.study.results import Results
@@ -66,13 +66,16 @@ class Searches:
         return " ".join(parts)
 
 
-def open_searches(dataset: str = "all") -> Searches:
-    """The searches on one dataset, on several with commas, or on all of FGSSL's.
+def open_searches(dataset: str | list[str] | None = None) -> Searches:
+    """The searches on one dataset or several, or on all of FGSSL's.
 
     Raises:
         InputError: an unknown dataset, or a damaged file.
     """
-    names = CITATION if dataset == "all" else tuple(dict.fromkeys(dataset.split(",")))
+    wanted = [dataset] if isinstance(dataset, str) else dataset
+    names = CITATION if wanted is None else tuple(dict.fromkeys(wanted))
+    if not names:
+        raise InputError("dataset: no value is given; name at least one, or None for all")
     for name in names:
         if name not in CITATION:
             raise unknown("dataset", name, CITATION)
