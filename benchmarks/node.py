@@ -1,6 +1,6 @@
 """Rounds of node classification: the package against the plain loop, interleaved in one process.
 
-    python benchmarks/node.py [--datasets cora pubmed] [--methods fgssl] [--repeats 7] [--engine reference]
+    python benchmarks/node.py [--datasets cora pubmed] [--methods fgssl] [--repeats 15] [--engine reference]
 
 Prints medians and ratios, and writes ``benchmarks/results/node.json``. A ratio of 4 says that the plain loop
 takes four times as long. Seconds are processor time of the one thread, which other programs disturb less than
@@ -78,7 +78,7 @@ def main() -> None:
     )
     parser.add_argument("--datasets", nargs="+", default=DATASETS, choices=DATASETS)
     parser.add_argument("--methods", nargs="+", default=tuple(TARGETS), choices=tuple(TARGETS))
-    parser.add_argument("--repeats", type=int, default=7, help="timed rounds of each kind")
+    parser.add_argument("--repeats", type=int, default=15, help="timed rounds of each kind")
     parser.add_argument("--engine", default="fast", choices=ops.ENGINES)
     parser.add_argument("--no-memory", action="store_true", help="measure time only")
     parser.add_argument("--alone", choices=("plain", "package"), help=argparse.SUPPRESS)

@@ -44,7 +44,7 @@ def write_tables(folder: Path, notebooks: Iterable[Path], root: Path) -> None:
 
 
 def dataset_table() -> str:
-    """Every data set of the registry with its counts, licence and citation."""
+    """Every dataset of the registry with its counts, licence and citation."""
     from fgl_core.datasets.registry import entries
 
     kinds = ("nodes", "edges", "graphs", "features", "classes")

@@ -56,7 +56,7 @@ def test_superiority(rows, verdict):
 
 
 def test_how_many_cells_lack_runs():
-    assert ruling(CLEAR, CLEAR, {"missing": 1}) == ("undecided", "1 of 3 cells lack runs")
+    assert ruling(CLEAR, CLEAR, {"missing": 1}) == ("undecided", "1 of 3 cells lacks runs")
 
 
 def test_a_claimed_difference_that_could_not_be_found_is_undecided():

@@ -132,7 +132,8 @@ def rule(claim: Claim, frame: pd.DataFrame) -> Ruling:
     counted = claim.kind in ("cheaper", "no dearer")
     lacking = frame["pairs"] < 1 if counted else (frame["missing"] > 0) | (frame["pairs"] < 2)
     if frame.empty or lacking.any():
-        return Ruling("undecided", f"{lacking.sum()} of {len(frame)} cells lack runs")
+        verb = "lacks" if lacking.sum() == 1 else "lack"
+        return Ruling("undecided", f"{lacking.sum()} of {len(frame)} cells {verb} runs")
     if counted:
         holds = frame["difference"] > 0 if claim.kind == "cheaper" else frame["difference"] >= 0
         return Ruling("reproduced" if holds.all() else "not reproduced")

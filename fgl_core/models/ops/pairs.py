@@ -14,7 +14,7 @@ from torch.autograd.function import once_differentiable
 NORM_FLOOR = 1e-6
 #: Numbers in one block of similarities. Products with many rows at once gain more than a block loses by not
 #: fitting into the core's own cache.
-_BLOCK = 2 * 1024 * 1024
+_BLOCK = 1024 * 1024
 
 
 def all_pairs(h_local: Tensor, h_global: Tensor, y: Tensor, tau: float, pairwise: bool) -> Tensor:
