@@ -252,6 +252,17 @@ def test_an_estimate_says_how_long_and_what_of_it_is_guessed():
     assert [duration(s) for s in (40, 89, 600, 5399, 7200)] == ["40 s", "89 s", "10 min", "90 min", "2.0 h"]
 
 
+def test_the_newest_five_runs_of_a_kind_say_how_long_the_next_will_take():
+    records = []
+    for day, seconds in enumerate([90.0, 90.0, 90.0, 1.0, 2.0, 3.0, 4.0, 5.0], start=1):
+        spec = RunSpec.parse({"dataset": "karate", "clients": 2, "rounds": 10, "seed": day})
+        record = synthetic_record(spec)
+        record["timing"]["seconds_per_round"] = seconds
+        record["environment"]["date"] = f"2026-01-{day:02}T00:00:00Z"
+        records.append(Record.parse(record))
+    assert Costs(records[::-1]).seconds(records[0].spec) == pytest.approx(10 * 3.0)
+
+
 @pytest.mark.filterwarnings("ignore::pytest.PytestUnhandledThreadExceptionWarning")
 def test_threads_that_lose_their_workers_are_not_reported_once_stopped(monkeypatch):
     reported = []
