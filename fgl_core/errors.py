@@ -35,8 +35,8 @@ def check_between(name: str, value: float, lowest: float, highest: float = inf) 
         InputError: it is not.
     """
     if not lowest <= value <= highest:  # not a number is in no range
-        wanted = f"at least {lowest:g}" if highest == inf else f"{lowest:g} to {highest:g}"
-        raise InputError(f"{name} is {value:g}: choose {wanted}")
+        wanted = f"at least {lowest}" if highest == inf else f"{lowest} to {highest}"
+        raise InputError(f"{name} is {value}: choose {wanted}")
 
 
 def reason(error: Exception) -> str:

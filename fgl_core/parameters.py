@@ -50,8 +50,8 @@ class Parameter:
             except ValidationError:
                 continue
         example = _shell(self.default)
-        if self.default is None:  # says nothing of how others are written
-            example += ", or as Python writes a number, a word or a list, '[5, 10]'"
+        if self.default is None and "list[int]" in self.annotation:
+            example += ", or '[5, 10]'"
         raise InputError(
             f"parameter {self.name}: {text!r} is not of type {self.annotation}; "
             f"write it like the default, -p {self.name} {example}"

@@ -81,7 +81,7 @@ def stage_book(root: Path | None = None) -> Path:
         ``_build/source``, replaced if it existed.
 
     Raises:
-        InputError: a cell of a notebook refuses a value.
+        InputError: what a notebook needs is not there, or cannot be used.
         NotebookFailed: a cell of a notebook raises anything else.
     """
     from joblib import Parallel, cpu_count, delayed
@@ -120,6 +120,7 @@ def build_book(root: Path | None = None) -> Path:
     The new book replaces the old one only when everything went well.
 
     Raises:
+        InputError: what a notebook needs is not there, or cannot be used.
         NotebookFailed: when a notebook fails.
         BookFailed: when Jupyter Book reports an error or a warning.
     """
@@ -222,8 +223,8 @@ def _execute(
         )
     except PapermillExecutionError as error:
         output.unlink(missing_ok=True)
-        if error.ename == InputError.__name__:  # a value that a cell refuses: its line says all
-            raise InputError(f"{notebook.name}: {error.evalue}") from None
+        if error.ename == InputError.__name__:  # what the user can mend: its line says all
+            raise InputError(f"{page or notebook.name}: {error.evalue}") from None
         trace = ANSI_COLOUR.sub("", "\n".join(error.traceback))
         raise NotebookFailed(f"{notebook}: cell In [{error.exec_count}] failed\n{trace}") from None
     except (CellControlSignal, DeadKernelError) as error:

@@ -129,6 +129,8 @@ def test_calls_are_counted_in_as_many_steps_on_hardly_any_nodes(
 
     assert steps(small) == steps(setup)
     assert [len(models) for models in (small.models, setup.models)] == 2 * [len(setup.clients)]
+    weights = [weight for model in small.models for weight in model.parameters()]
+    assert all(max(weight.shape) <= 12 for weight in weights if weight.dim())
     for client in small.clients:
         for batch in client.batches(setup.spec.streams, 1, 0):
             assert batch.graph.num_nodes == (12 if "dataset" in fields else 2 * len(batch.labels))

@@ -178,11 +178,18 @@ def test_a_value_that_a_cell_refuses_is_said_in_its_line(
     refuse = "from fgl_core.errors import check_between\ncheck_between('rate', rate, 0, 1)"
     notebook = write_notebook(project / "notebooks" / "range.ipynb", "rate", refuse)
     render(notebook, {"rate": "1"})
-    with pytest.raises(InputError, match=r"^range\.ipynb: rate is 2: choose 0 to 1$"):
+    with pytest.raises(InputError, match=r"^range\.ipynb: rate is 2\.0: choose 0 to 1$"):
         render(notebook, {"rate": "2"})
     assert list((project / "_build" / "rendered" / "notebooks").glob("range.*")) == []
     assert main(["render", str(notebook), "-p", "rate", "3"]) == 2
-    assert capsys.readouterr().err == "fgl: range.ipynb: rate is 3: choose 0 to 1\n"
+    assert capsys.readouterr().err == "fgl: range.ipynb: rate is 3.0: choose 0 to 1\n"
+
+
+def test_the_book_says_which_page_lacks_what(project: Path) -> None:
+    refuse = "from fgl_core.errors import InputError\nraise InputError('no results of the benchmark node')"
+    write_notebook(project / "notebooks" / "deep" / "two.ipynb", refuse)
+    with pytest.raises(InputError, match=r"^notebooks/deep/two\.ipynb: no results of the benchmark node$"):
+        stage_book(root=project)
 
 
 def test_a_notebook_cannot_be_its_own_output(project: Path) -> None:

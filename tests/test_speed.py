@@ -91,6 +91,8 @@ def test_costs_are_those_of_the_records_and_a_guess_is_called_one(root):
         record = synthetic_record(spec)
         record["timing"]["seconds_per_round"] = 1.0 * spec.local_epochs
         write_record(record, store.folder("fgssl-fig3", "lite"))
+    with pytest.raises(InputError, match=r"^jobs is 0: choose at least 1$"):
+        speed.cost_table(jobs=0)
     table = speed.cost_table(jobs=2)
     seconds = sum(spec.rounds * spec.local_epochs for spec in lite) / 2
     assert table.loc["fgssl-fig3", "lite"] == f"54 runs, {seconds / 3600:.1f} h"

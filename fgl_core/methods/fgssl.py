@@ -50,6 +50,7 @@ class FGSSL(FedAvg):
         with torch.no_grad():
             h_global, z_global = step.received.model(global_graph)
 
+        # as h[rows], whose backward pass is slower
         anchors, samples = h_local.index_select(0, rows), h_global.index_select(0, rows)
         contrast = fnsc(anchors, samples, labels, self.tau, denominator=self.denominator)
         distillation = fgsd(z_local, z_global, graph, self.omega)

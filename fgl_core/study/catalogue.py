@@ -70,7 +70,7 @@ def study_specs(
             do so; else all have the values that the study writes.
 
     Raises:
-        InputError: unknown study, profile, field, or a value that no run of the study has.
+        InputError: unknown study, profile, field, a value that no run of the study has, or no value at all.
     """
     if study not in STUDIES:
         raise unknown("study", study, STUDIES)
@@ -79,11 +79,8 @@ def study_specs(
     specs = STUDIES[study](profile)
     if tuned and (choices := study_choices(study, profile)):
         specs = [with_tuned(spec, choices) for spec in specs]
-    for name, values in (only or {}).items():
-        wanted = [str(value) for value in values]
-        specs = _filtered(specs, name, wanted, f"{study}, profile {profile}")
-        if not wanted:
-            raise InputError(f"{name}: no value is given; name at least one, or leave the filter out")
+    for name, wanted in (only or {}).items():
+        specs = _filtered(specs, name, [str(value) for value in wanted], f"{study}, profile {profile}")
     return specs
 
 
@@ -108,6 +105,8 @@ def _filtered(specs: list[Spec], name: str, wanted: list[str], where: str) -> li
     allowed = [field for field in type(specs[0]).model_fields if field not in lists | {"task"}]
     if name not in allowed:
         raise unknown("field", name, allowed)
+    if not wanted:
+        raise InputError(f"{name}: no value is given; name at least one, or leave the filter out")
     kept, present = [], set()
     for spec in specs:
         value = spec.method.name if name == "method" else getattr(spec, name)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
@@ -23,21 +24,22 @@ VISIT = 0.02  # seconds per round of one client that is attacked and its shadow
 
 
 class Costs:
-    """How long runs take, learnt from records, guessed where there is none."""
+    """How long runs take: learnt from the newest records of their kind, guessed where there is none."""
 
     def __init__(self, known: Iterable[Record] = ()) -> None:
-        self._seconds: dict[tuple[Any, ...], list[float]] = {}
+        self._seconds: dict[tuple[Any, ...], deque[float]] = {}
         for record in sorted(known, key=lambda record: record.date):
             if record.status == "done" and record.training_seconds:
                 self.learn(record.spec, record.training_seconds)
 
     def learn(self, spec: Spec, seconds: float) -> None:
         """Take note that a run took so long."""
-        self._seconds.setdefault(self._kind(spec), []).append(seconds / self._epochs(spec))
+        seen = self._seconds.setdefault(self._kind(spec), deque(maxlen=RECENT))
+        seen.append(seconds / self._epochs(spec))
 
     def seconds(self, spec: Spec) -> float:
         """The expected duration of a run."""
-        seen = self._seconds.get(self._kind(spec), [])[-RECENT:]
+        seen = self._seconds.get(self._kind(spec))
         return (sum(seen) / len(seen) if seen else self._guess(spec)) * self._epochs(spec)
 
     def learnt(self, spec: Spec) -> bool:

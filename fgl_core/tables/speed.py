@@ -80,14 +80,14 @@ def slower_in_the_end() -> tuple[float, dict[str, float]]:
 def cost_table(jobs: int) -> pd.DataFrame:
     """What each study takes: runs and time for every profile, memory of a worker, and what it downloads.
 
-    Times are of the committed records; ``about`` marks those that rest on guesses for more than a tenth of
-    the runs. Memory and download are those of the profile ``paper``.
+    Times are learnt from the newest records of each kind; ``about`` marks those that rest on guesses for more
+    than a tenth of the runs. Memory and download are those of the profile ``paper``.
 
     Args:
         jobs: workers.
 
     Raises:
-        InputError: no worker.
+        InputError: fewer than one worker.
     """
     check_between("jobs", jobs, 1)
     store = Store()

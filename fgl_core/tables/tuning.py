@@ -70,7 +70,7 @@ def open_searches(dataset: str | list[str] | None = None) -> Searches:
     """The searches on one dataset or several, or on all of FGSSL's.
 
     Raises:
-        InputError: an unknown dataset, or a damaged file.
+        InputError: an unknown dataset, none at all, or a damaged file.
     """
     wanted = [dataset] if isinstance(dataset, str) else dataset
     names = CITATION if wanted is None else tuple(dict.fromkeys(wanted))

@@ -1,7 +1,8 @@
 """Loops over edges and sparse rows on numpy arrays, compiled by numba.
 
 Without numba the package works on torch and scipy: :func:`usable` is False. All loops run on one thread and
-release the interpreter lock; the compiled code is cached on disk. Indices are int32, but in :func:`product`.
+release the interpreter lock; the compiled code is cached on disk. Indices are int32, in
+:func:`product` uint32.
 """
 
 from __future__ import annotations
@@ -72,8 +73,8 @@ def product(pointer, column, value, keep_row, keep_column, dense, out):
     longest = 0
     for i in range(len(pointer) - 1):
         longest = max(longest, np.int64(pointer[i + 1] - pointer[i]))
-    at = np.empty(longest + 1, column.dtype)
-    v = np.empty(longest + 1, value.dtype)
+    at = np.empty(longest, column.dtype)
+    v = np.empty(longest, value.dtype)
     for i in range(len(pointer) - 1):
         row = out[i]
         for c in range(width):
@@ -84,22 +85,22 @@ def product(pointer, column, value, keep_row, keep_column, dense, out):
         for k in range(pointer[i], pointer[i + 1]):
             at[kept] = column[k]
             v[kept] = value[k]
-            kept += keep_column[column[k]]
-        k = 0
-        while k + 8 <= kept:
-            v0, v1, v2, v3 = v[k], v[k + 1], v[k + 2], v[k + 3]
-            v4, v5, v6, v7 = v[k + 4], v[k + 5], v[k + 6], v[k + 7]
-            r0, r1, r2, r3 = dense[at[k]], dense[at[k + 1]], dense[at[k + 2]], dense[at[k + 3]]
-            r4, r5, r6, r7 = dense[at[k + 4]], dense[at[k + 5]], dense[at[k + 6]], dense[at[k + 7]]
+            kept += np.int64(keep_column[column[k]])
+        g = 0
+        while g + 8 <= kept:
+            v0, v1, v2, v3 = v[g], v[g + 1], v[g + 2], v[g + 3]
+            v4, v5, v6, v7 = v[g + 4], v[g + 5], v[g + 6], v[g + 7]
+            r0, r1, r2, r3 = dense[at[g]], dense[at[g + 1]], dense[at[g + 2]], dense[at[g + 3]]
+            r4, r5, r6, r7 = dense[at[g + 4]], dense[at[g + 5]], dense[at[g + 6]], dense[at[g + 7]]
             for c in range(width):
                 first = v0 * r0[c] + v1 * r1[c] + v2 * r2[c] + v3 * r3[c]
                 row[c] += first + v4 * r4[c] + v5 * r5[c] + v6 * r6[c] + v7 * r7[c]
-            k += 8
-        while k < kept:
-            factor, other = v[k], dense[at[k]]
+            g += 8
+        while g < kept:
+            factor, other = v[g], dense[at[g]]
             for c in range(width):
                 row[c] += factor * other[c]
-            k += 1
+            g += 1
 
 
 @compiled

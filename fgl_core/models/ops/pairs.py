@@ -53,21 +53,21 @@ class Contrast(torch.autograd.Function):
 
     @staticmethod
     def forward(ctx: Any, h_local: Tensor, h_global: Tensor, y: Tensor, tau: float, pairwise: bool) -> Tensor:
-        norm, norm_b = (h.norm(dim=1, keepdim=True) for h in (h_local, h_global))
-        anchor, sample = _above_floor(norm), _above_floor(norm_b)
+        norm_a, norm_b = (h.norm(dim=1, keepdim=True) for h in (h_local, h_global))
+        anchor, sample = _above_floor(norm_a), _above_floor(norm_b)
         b, norm_b, y_b = _rows(sample, h_global, norm_b, y)
         count = torch.bincount(y_b, minlength=int(y.max()) + 1 if len(y) else 0)
         anchor &= (count > 0)[y]
-        a, norm, y_a = _rows(anchor, h_local, norm, y)
+        a, norm_a, y_a = _rows(anchor, h_local, norm_a, y)
         ctx.anchor, ctx.shape = anchor, h_local.shape
         if not len(a):
             ctx.gradient = torch.zeros_like(a)
             return h_local.new_zeros(())
-        a, b = a / norm, b / norm_b
+        a, b = a / norm_a, b / norm_b
         loss, towards = (_pairwise if pairwise else _supcon)(a, b, y_a, y_b, count, tau)
         # Through the normalisation u = h / ‖h‖: only the part across u moves it.
         towards.addcmul_((towards * a).sum(1, keepdim=True), a, value=-1)
-        ctx.gradient = towards.div_(norm * (tau * len(a)))
+        ctx.gradient = towards.div_(norm_a * (tau * len(a)))
         return loss / len(a)
 
     @staticmethod
@@ -90,15 +90,15 @@ def _supcon(
 
     The numerator needs only class means of the samples: Σ_p s_ip / |P_i| = a_i·m_{c_i} / τ.
     """
-    classes = b.new_zeros(len(count), b.shape[1])
-    mean = classes.index_add(0, y_b, b).div_(count.clamp(min=1)[:, None])
-    loss = -(classes.index_add(0, y_a, a) * mean).sum() / tau
+    zeros = b.new_zeros(len(count), b.shape[1])
+    mean = zeros.index_add(0, y_b, b).div_(count.clamp(min=1)[:, None])
+    loss = -(zeros.index_add(0, y_a, a) * mean).sum() / tau
     towards = mean.neg_().index_select(0, y_a)
     columns = b.T / tau
     # A cosine is at most 1: down to τ = 1/40 no exponential leaves the range of single precision.
     shifted = tau < 1 / 40
     blocks = _blocks(len(a), len(b))
-    space = a.new_empty(blocks[0].stop, len(b))
+    space = a.new_empty(blocks[0].stop, len(b))  # for all blocks: fresh memory costs time
     for block in blocks:
         s = torch.mm(a[block], columns, out=space[: block.stop - block.start])
         if shifted:
@@ -145,7 +145,7 @@ def _pairwise(
 
 
 def _blocks(rows: int, columns: int) -> list[slice]:
-    """Slices of the rows of a matrix, all but the last of one size, of about ``_BLOCK`` numbers."""
-    count = math.ceil(rows / max(16, math.ceil(_BLOCK / max(columns, 1))))
-    step = math.ceil(rows / max(count, 1))
-    return [slice(i, min(i + step, rows)) for i in range(0, rows, max(step, 1))]
+    """Slices of rows, all but the last of one size: of at most about ``_BLOCK`` numbers, or 16 rows."""
+    most = max(16, math.ceil(_BLOCK / columns))
+    step = math.ceil(rows / math.ceil(rows / most)) if rows else 1
+    return [slice(i, min(i + step, rows)) for i in range(0, rows, step)]

@@ -76,7 +76,7 @@ class Rows:
 
     @cached_property
     def transposed_csr(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-        """``(pointer [f + 1], row [nnz], value [nnz])`` of the transpose of :attr:`sparse`."""
+        """``(pointer [f + 1], row [nnz], value [nnz])`` of the transpose, as in :attr:`csr`."""
         return _csr(self.transposed if self.full is None else sp.csr_array(self.sparse.T.tocsr()))
 
     @cached_property
