@@ -100,7 +100,8 @@ def cost_table(jobs: int) -> pd.DataFrame:
         for profile, runs in specs.items():
             seconds = sum(map(costs.seconds, runs)) / jobs
             guessed = sum(not costs.learnt(spec) for spec in runs) > len(runs) / 10
-            cells[profile] = f"{len(runs)} runs, {'about ' * guessed}{duration(seconds)}"
+            count = f"{len(runs)} run{'s' * (len(runs) != 1)}"
+            cells[profile] = f"{count}, {'about ' * guessed}{duration(seconds)}"
         paper = specs["paper"]
         known = [peaks[name] for name in {spec.place for spec in paper} if name in peaks]
         cells["memory of a worker"] = f"{max(known) / 1024:.1f} GiB" if known else ""
