@@ -1,8 +1,12 @@
 """What all figures share."""
 
+from itertools import pairwise
+
 import matplotlib.pyplot as plt
+import numpy as np
 import pytest
 
+from fgl_core.plots.heat import Heat, heat_maps
 from fgl_core.plots.style import COLOURS, FIXED, ink, looks
 
 
@@ -32,3 +36,19 @@ def test_words_on_a_colour_stand_out(colour, word):
 def test_words_on_a_map_of_colours_change_once_from_white_to_black():
     words = [ink(plt.colormaps["cividis"](step / 100)) for step in range(101)]
     assert words == sorted(words, reverse=True) and set(words) == {"white", "black"}
+
+
+def test_a_map_without_values_has_no_colours_to_read():
+    full, empty = Heat("cora", np.arange(9.0).reshape(3, 3)), Heat("pubmed", np.full((3, 3), np.nan))
+    figure = heat_maps([[full, full, empty]], ["points"] * 3)
+    bars = [axes for axes in figure.axes if axes.get_label() == "<colorbar>"]
+    assert [bar.axison for bar in bars] == [True, True, False]
+    figure.canvas.draw()
+    for bar in bars[:2]:
+        words = [
+            text.get_window_extent()
+            for text in bar.get_xticklabels()
+            if bar.viewLim.x0 <= text.get_position()[0] <= bar.viewLim.x1
+        ]
+        assert len(words) >= 2
+        assert all(left.x1 < right.x0 for left, right in pairwise(words))

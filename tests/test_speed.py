@@ -30,6 +30,37 @@ def test_results_come_with_the_machine_and_what_is_missing_is_named(root):
     assert machine == "A core; python 3.11, torch 2"
 
 
+def test_the_workload_nearest_to_its_limit_comes_first(root):
+    rows = [
+        {
+            "workload": "far",
+            "gflop": 1.0,
+            "limit_seconds": 0.1,
+            "calls_seconds": 0.4,
+            "seconds": 0.9,
+            "ratio": 9.0,
+        },
+        {
+            "workload": "near",
+            "gflop": 2.0,
+            "limit_seconds": 0.5,
+            "calls_seconds": 0.1,
+            "seconds": 1.0,
+            "ratio": 2.0,
+        },
+    ]
+    write_results(root, "limit", rows)
+    found = speed.distances()
+    assert found.index.tolist() == ["near", "far"]
+    assert found.loc["far"].to_dict() == {
+        "Gflop": 1.0,
+        "limit, s": 0.1,
+        "calls, s": 0.4,
+        "measured, s": 0.9,
+        "ratio": 9.0,
+    }
+
+
 def test_ratios_and_growth_are_ready_to_draw(root):
     row = {
         "plain_seconds": 4.0,

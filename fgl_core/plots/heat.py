@@ -60,8 +60,11 @@ def heat_maps(
             _draw(axes, heat, low, high)
         panels[-1, column].set_xlabel(xlabel)
         drawn = panels[0, column].images[0]
-        below = {"location": "bottom", "shrink": 0.9, "ticks": MaxNLocator(5)}
-        figure.colorbar(drawn, ax=list(panels[:, column]), label=label, **below)
+        below = {"location": "bottom", "shrink": 0.9, "ticks": MaxNLocator(5 if len(labels) < 3 else 3)}
+        bar = figure.colorbar(drawn, ax=list(panels[:, column]), label=label, **below)
+        if all(np.isnan(heat.values).all() for heat in heats):  # colours mean nothing; their place is kept
+            bar.ax.set_axis_off()
+            bar.solids.set_visible(False)
     for axes in panels[:, 0]:
         axes.set_ylabel(ylabel)
     return figure

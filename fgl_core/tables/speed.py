@@ -47,6 +47,18 @@ def ratios(name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
     return frame, table.rename(columns=lambda column: column.replace("_", " ")).rename_axis(None)
 
 
+def distances() -> pd.DataFrame:
+    """How far rounds are from their limits, nearest first, by workload.
+
+    Columns: Gflop and GB that a round needs, Gflop/s and GB/s of the core; seconds of the limit, of calls
+    alone, and measured; ratio, of measured to limit.
+    """
+    frame = measured("limit")[0].set_index("workload").sort_values("ratio")
+    heads = {"gflop": "Gflop", "gbyte": "GB", "gflop_per_second": "Gflop/s", "gbyte_per_second": "GB/s"}
+    heads |= {"limit_seconds": "limit, s", "calls_seconds": "calls, s", "seconds": "measured, s"}
+    return frame.rename(columns=heads)
+
+
 def growth() -> pd.DataFrame:
     """Seconds and memory against what grows: columns axis, method, at (a number), seconds, peak_mib."""
     return measured("growth")[0]
