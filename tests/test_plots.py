@@ -4,10 +4,12 @@ from itertools import pairwise
 
 import matplotlib.pyplot as plt
 import numpy as np
+import pandas as pd
 import pytest
 
 from fgl_core.plots.heat import Heat, heat_maps
 from fgl_core.plots.style import COLOURS, FIXED, ink, looks
+from fgl_core.plots.sweeps import sweep_lines
 
 
 def test_a_method_keeps_its_look_and_no_two_lines_have_one_colour():
@@ -52,3 +54,13 @@ def test_a_map_without_values_has_no_colours_to_read():
         ]
         assert len(words) >= 2
         assert all(left.x1 < right.x0 for left, right in pairwise(words))
+
+
+def test_a_panel_without_runs_has_no_scale():
+    columns = ["dataset", "clients", "tau", "mean", "std", "n", "diverged"]
+    rows = [("cora", 5, 0.1, 0.8, 0.01, 5, 0), ("cora", 5, 1.0, 0.7, 0.01, 5, 0)]
+    rows += [("pubmed", 5, tau, np.nan, np.nan, 0, 0) for tau in (0.1, 1.0)]
+    figure = sweep_lines(pd.DataFrame(rows, columns=columns), "tau", "Temperature")
+    drawn, empty = figure.axes
+    assert len(drawn.get_yticks()) > 2 and len(empty.get_yticks()) == 0
+    assert [text.get_text() for text in empty.texts] == ["missing", "missing"]

@@ -36,7 +36,8 @@ def sweep_lines(
         layout="constrained",
     )
     for dataset, axes in zip(datasets, panels[:, 0], strict=True):
-        for position, (clients, rows) in enumerate(frame[frame["dataset"] == dataset].groupby("clients")):
+        here = frame[frame["dataset"] == dataset]
+        for position, (clients, rows) in enumerate(here.groupby("clients")):
             colour = FIXED["fgssl"][0] if position == 0 else COLOURS[position % 7]
             rows = rows.sort_values(parameter)
             spread = 100 * rows["std"].fillna(0)
@@ -57,6 +58,8 @@ def sweep_lines(
         axes.set_xticks([], minor=True)
         axes.set_title(dataset, loc="left")
         grid(axes, "y")
+        if not here["n"].any():
+            axes.set_yticks([])  # nothing to be read off
     panels[-1, 0].set_xlabel(label)
     figure.supylabel("Test accuracy in %", fontsize=12)
     handles, names = panels[0, 0].get_legend_handles_labels()
