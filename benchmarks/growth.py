@@ -29,10 +29,9 @@ from fgl_core.datasets.node import NodeDataset
 from fgl_core.datasets.registry import entry
 from fgl_core.federation import federate
 from fgl_core.methods import METHODS
-from fgl_core.models import build_model
 from fgl_core.partition import split_nodes, subgraphs
 from fgl_core.streams import Streams
-from fgl_core.study.setup import set_up
+from fgl_core.study.setup import node_models, set_up
 from fgl_core.study.spec import RunSpec
 
 INVENTED, INVENTED_NODES = "invented", 200_000
@@ -69,12 +68,7 @@ def run_of(name: str, clients: int, method: str):
     split = split_nodes(dataset.y, "stratified", streams.numpy("split"))
     owner = np.arange(len(dataset.y)) % 200 % clients
     held = node_clients(dataset, subgraphs(dataset, split, owner), "union", torch.float32)
-    models = [
-        build_model(
-            "gat", 500, spec.hidden, 3, dropout=0.5, generator=streams.torch("init"), dtype=torch.float32
-        )
-        for _ in held
-    ]
+    models = node_models(spec, dataset.x.shape[1], dataset.num_classes, clients)
     training = set_up(RunSpec.parse({"dataset": "karate", "clients": 2, "local_epochs": 1})).training
     return federate(METHODS[method](), held, models, training, rounds=100_000, streams=streams)
 

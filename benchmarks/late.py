@@ -30,7 +30,7 @@ SPAN = 20  # rounds at either end
 
 def trained(subnormal: str) -> dict[str, Any]:
     """Processor seconds of the first and the last rounds, and how many weights are subnormal in the end."""
-    setup, seconds = set_up(RunSpec.parse(SPEC), torch.float32, torch.device("cpu")), []
+    setup, seconds = set_up(RunSpec.parse(SPEC)), []
     torch.set_flush_denormal(subnormal == "zero")
     started = time.process_time()
     for _ in setup.run():

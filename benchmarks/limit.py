@@ -31,10 +31,9 @@ from benchmarks.timing import write
 from fgl_core.clients import NodeClient
 from fgl_core.datasets.embedded import GraphDataset
 from fgl_core.graph_clients import GraphClient
-from fgl_core.models import build_model
 from fgl_core.models.graph import Graph
 from fgl_core.models.packed import PackedGraphs
-from fgl_core.study.setup import Setup, graph_models, set_up
+from fgl_core.study.setup import Setup, graph_models, node_models, set_up
 from fgl_core.study.spec import RunSpec
 
 FLOAT, INDEX = 4, 4  # bytes
@@ -169,24 +168,15 @@ def rates(nodes: int, hidden: int) -> tuple[float, float]:
 
 def next_to_nothing(setup: Setup) -> Setup:
     """The same training steps on graphs of a few nodes by narrow models: calls, and hardly any work."""
-    spec = setup.spec
+    spec = setup.spec.model_copy(update={"hidden": NARROW})
     if isinstance(setup.clients[0], NodeClient):
         clients = [small_client(client.name) for client in setup.clients]
-        shape = (clients[0].graph.num_features, NARROW, clients[0].num_classes)
-        models = [
-            build_model(
-                spec.backbone,
-                *shape,
-                dropout=spec.dropout,
-                generator=spec.streams.torch("init"),
-                dtype=torch.float32,
-            )
-            for _ in clients
-        ]
-        return replace(setup, clients=clients, models=models)
-    clients = [replace(client, packed=pairs_of_nodes(client)) for client in setup.clients]
-    narrow = spec.model_copy(update={"hidden": NARROW})
-    return replace(setup, clients=clients, models=graph_models(narrow, clients, torch.float32, "cpu"))
+        first = clients[0]
+        models = node_models(spec, first.graph.num_features, first.num_classes, len(clients))
+    else:
+        clients = [replace(client, packed=pairs_of_nodes(client)) for client in setup.clients]
+        models = graph_models(spec, clients, torch.float32, "cpu")
+    return replace(setup, clients=clients, models=models)
 
 
 def small_client(name: str) -> NodeClient:

@@ -31,6 +31,9 @@ def unknown(kind: str, given: str, allowed: Iterable[str]) -> InputError:
 def check_between(name: str, value: float, lowest: float, highest: float = inf) -> None:
     """See that a number is in a range, ends included.
 
+    Args:
+        name: of the number, as the user knows it.
+
     Raises:
         InputError: it is not.
     """

@@ -41,7 +41,7 @@ def build_pdf(root: Path | None = None) -> Path:
         root: the project; the nearest folder with ``_toc.yml`` if not given.
 
     Raises:
-        InputError: there is no Chromium.
+        InputError: there is no Chromium, or what a notebook needs is not there.
         NotebookFailed: a notebook fails.
         BookFailed: Jupyter Book reports an error or a warning, or Chromium prints nothing.
     """

@@ -109,6 +109,16 @@ def test_a_value_of_another_type_is_refused_before_anything_runs(
     assert "\n" not in str(caught.value)
 
 
+def test_a_refused_value_comes_with_an_example(tmp_path: Path) -> None:
+    lines = "one: int | None = None\nmany: int | list[int] | None = None\nrate: float = 0.5"
+    found = parameters_of(write_notebook(tmp_path / "page.ipynb", parameters=lines))
+    examples = {"one": "-p one None", "many": "-p many None, or '[5, 10]'", "rate": "-p rate 0.5"}
+    for name, example in examples.items():
+        with pytest.raises(InputError) as caught:
+            found[name].parse("five")
+        assert str(caught.value).endswith(f"write it like the default, {example}")
+
+
 def test_an_unknown_parameter_is_refused_with_the_nearest_name(
     project: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -151,7 +151,7 @@ def open_results(
         raise unknown("value of compute", compute, COMPUTE)
     store = Store()
     profile = resolve_profile(study, profile, store, tuned=tuned)
-    part = {name: _listed(values) for name, values in (only or {}).items() if values is not None}
+    part = {name: listed(values) for name, values in (only or {}).items() if values is not None}
     changed = _changed(study_specs(study, profile, part, tuned=tuned), change or {})
     results = collect(study, profile, part, store, changed, tuned=tuned)
     if results.missing and (compute == "missing" or profile == "smoke"):
@@ -258,5 +258,6 @@ def _changed(specs: list[Spec], change: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _listed(values: Any) -> list[Any]:
+def listed(values: Any) -> list[Any]:
+    """A part of a study as a list: of one value, or of several."""
     return [values] if isinstance(values, str | int | float) else list(values)

@@ -91,22 +91,10 @@ def _set_up_nodes(spec: NodeSpec, dtype: torch.dtype, device: str | torch.device
     owner = partition_nodes(dataset, spec.clients, spec.partition, streams.numpy("partition"))
     parts = subgraphs(dataset, split, owner)
     statistics = partition_statistics(dataset, split, owner)
-    models = [
-        build_model(
-            spec.backbone,
-            dataset.x.shape[1],
-            spec.hidden,
-            dataset.num_classes,
-            dropout=spec.dropout,
-            generator=streams.torch("init"),
-            dtype=dtype,
-        ).to(device)
-        for _ in parts
-    ]
     return Setup(
         spec=spec,
         clients=node_clients(dataset, parts, spec.evaluation, dtype, device),
-        models=models,
+        models=node_models(spec, dataset.x.shape[1], dataset.num_classes, len(parts), dtype, device),
         training=LocalTraining(
             epochs=spec.local_epochs,
             optimizer=partial(
@@ -142,6 +130,33 @@ def _set_up_graphs(spec: GraphSpec, dtype: torch.dtype, device: str | torch.devi
         partition=holding_statistics(holdings),
         pooled=False,
     )
+
+
+def node_models(
+    spec: NodeSpec,
+    features: int,
+    classes: int,
+    clients: int,
+    dtype: torch.dtype = torch.float32,
+    device: str | torch.device = "cpu",
+) -> list[torch.nn.Module]:
+    """The initial model of each of so many clients that hold subgraphs, all alike, on its device.
+
+    Args:
+        features, classes: widths of the input and of the logits.
+    """
+    return [
+        build_model(
+            spec.backbone,
+            features,
+            spec.hidden,
+            classes,
+            dropout=spec.dropout,
+            generator=spec.streams.torch("init"),
+            dtype=dtype,
+        ).to(device)
+        for _ in range(clients)
+    ]
 
 
 def graph_models(

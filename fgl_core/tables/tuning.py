@@ -11,7 +11,7 @@ import pandas as pd
 from fgl_core.errors import InputError, unknown
 from fgl_core.root import project_root
 from fgl_core.study.grid import CITATION
-from fgl_core.study.results import Results
+from fgl_core.study.results import Results, listed
 from fgl_core.study.spaces import LEARNING_RATES, SPACES, space_of
 from fgl_core.study.spec import NodeSpec
 from fgl_core.study.trials import (
@@ -72,8 +72,7 @@ def open_searches(dataset: str | list[str] | None = None) -> Searches:
     Raises:
         InputError: an unknown dataset, none at all, or a damaged file.
     """
-    wanted = [dataset] if isinstance(dataset, str) else dataset
-    names = CITATION if wanted is None else tuple(dict.fromkeys(wanted))
+    names = CITATION if dataset is None else tuple(dict.fromkeys(listed(dataset)))
     if not names:
         raise InputError("dataset: no value is given; name at least one, or None for all")
     for name in names:

@@ -1,8 +1,8 @@
 """Loops over edges and sparse rows on numpy arrays, compiled by numba.
 
 Without numba the package works on torch and scipy: :func:`usable` is False. All loops run on one thread and
-release the interpreter lock; the compiled code is cached on disk. Indices are int32, in
-:func:`product` uint32.
+release the interpreter lock; the compiled code is cached on disk. Indices are int32, those of :func:`product`
+uint32.
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class Rows:
 
 
 def _csr(matrix: sp.csr_array) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    # Unsigned: of a signed index a compiled loop asks the sign, which takes a quarter of a product's time.
+    # Unsigned: of a signed index a compiled loop asks the sign, as it may count from the end.
     return matrix.indptr.astype(np.uint32), matrix.indices.astype(np.uint32), matrix.data
 
 
