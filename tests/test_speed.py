@@ -31,33 +31,21 @@ def test_results_come_with_the_machine_and_what_is_missing_is_named(root):
 
 
 def test_the_workload_nearest_to_its_limit_comes_first(root):
-    rows = [
-        {
-            "workload": "far",
-            "gflop": 1.0,
-            "limit_seconds": 0.1,
-            "calls_seconds": 0.4,
-            "seconds": 0.9,
-            "ratio": 9.0,
-        },
-        {
-            "workload": "near",
-            "gflop": 2.0,
-            "limit_seconds": 0.5,
-            "calls_seconds": 0.1,
-            "seconds": 1.0,
-            "ratio": 2.0,
-        },
-    ]
-    write_results(root, "limit", rows)
+    same = {"gflop": 1.0, "gbyte": 2.0, "gflop_per_second": 170.0, "gbyte_per_second": 30.0}
+    far = {"limit_seconds": 0.1, "calls_seconds": 0.4, "seconds": 0.9, "ratio": 9.0}
+    near = {"limit_seconds": 0.5, "calls_seconds": 0.1, "seconds": 1.0, "ratio": 2.0}
+    write_results(root, "limit", [{"workload": "far"} | same | far, {"workload": "near"} | same | near])
     found = speed.distances()
     assert found.index.tolist() == ["near", "far"]
     assert found.loc["far"].to_dict() == {
-        "Gflop": 1.0,
+        "ratio": 9.0,
+        "measured, s": 0.9,
         "limit, s": 0.1,
         "calls, s": 0.4,
-        "measured, s": 0.9,
-        "ratio": 9.0,
+        "Gflop": 1.0,
+        "GB": 2.0,
+        "Gflop/s": 170.0,
+        "GB/s": 30.0,
     }
 
 

@@ -54,6 +54,7 @@ def sweep_lines(
         if reference is not None:
             _reference(axes, reference[reference["dataset"] == dataset])
         axes.set_xscale("log")
+        axes.margins(x=0.08)  # words below the first and the last value stay inside
         axes.set_xticks(values, [f"{value:g}" for value in values])
         axes.set_xticks([], minor=True)
         axes.set_title(dataset, loc="left")

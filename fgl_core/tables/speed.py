@@ -50,13 +50,14 @@ def ratios(name: str) -> tuple[pd.DataFrame, pd.DataFrame]:
 def distances() -> pd.DataFrame:
     """How far rounds are from their limits, nearest first, by workload.
 
-    Columns: Gflop and GB that a round needs, Gflop/s and GB/s of the core; seconds of the limit, of calls
-    alone, and measured; ratio, of measured to limit.
+    Columns: ratio, of measured to limit; seconds measured, of the limit, and of calls alone; Gflop and GB
+    that a round needs, Gflop/s and GB/s of the core.
     """
-    frame = measured("limit")[0].set_index("workload").sort_values("ratio")
-    heads = {"gflop": "Gflop", "gbyte": "GB", "gflop_per_second": "Gflop/s", "gbyte_per_second": "GB/s"}
-    heads |= {"limit_seconds": "limit, s", "calls_seconds": "calls, s", "seconds": "measured, s"}
-    return frame.rename(columns=heads)
+    frame = measured("limit")[0].set_index("workload").rename_axis(None).sort_values("ratio")
+    heads = {"ratio": "ratio", "seconds": "measured, s", "limit_seconds": "limit, s"}
+    heads |= {"calls_seconds": "calls, s", "gflop": "Gflop", "gbyte": "GB"}
+    heads |= {"gflop_per_second": "Gflop/s", "gbyte_per_second": "GB/s"}
+    return frame[list(heads)].rename(columns=heads)
 
 
 def growth() -> pd.DataFrame:
